@@ -1,0 +1,94 @@
+# The front door. `make` alone lists the targets; `make demo` and `make test` set up everything they need.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+# Tools keep caches below HOME; a bare CI account may not have one that can be written.
+ifneq ($(shell test -d "$${HOME:-}" -a -w "$${HOME:-}" && echo yes),yes)
+export HOME := $(CURDIR)/build/home
+$(shell mkdir -p "$(HOME)")
+endif
+
+PYTHON := .venv/bin/python
+say = @printf '\n== %s\n' "$(1)"
+
+.PHONY: help setup build test demo bench format lint tidy dev test-dev test-release test-asan \
+  test-tsan test-cpu-only clean
+
+help:  ## this list
+	@echo "netcl: targets"
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 18
+
+setup:  ## install what is missing: Debian packages, the private Python environment .venv
+	$(call say,setup)
+	@scripts/setup.sh
+
+# One configure per preset; CMake re-configures by itself afterwards.
+build/%/build.ninja: CMakePresets.json | setup
+	$(call say,configure: preset $*)
+	@cmake --preset $* --log-level=NOTICE
+	@touch $@
+
+define build_preset
+	$(call say,build: preset $(1))
+	@cmake --build --preset $(1)
+endef
+
+define test_preset
+	$(call say,test: preset $(1))
+	@ctest --preset $(1)
+endef
+
+build: build/release/build.ninja  ## build the release preset (CLI at build/release/bin/netcl)
+	$(call build_preset,release)
+
+dev: build/dev/build.ninja  ## build the dev preset
+	$(call build_preset,dev)
+
+test: setup  ## everything CI runs: lint, release tests, cpu-only tests
+	@$(MAKE) lint
+	@$(MAKE) test-release
+	@$(MAKE) test-cpu-only
+	@echo; echo "== all tests passed"
+
+test-release: build  ## build and test the release preset
+	$(call test_preset,release)
+
+test-dev test-asan test-tsan test-cpu-only: test-%: build/%/build.ninja
+	$(call build_preset,$*)
+	$(call test_preset,$*)
+
+test-dev:  ## build and test the dev preset (inner loop)
+test-asan:  ## tests under AddressSanitizer and UndefinedBehaviorSanitizer
+test-tsan:  ## tests under ThreadSanitizer
+test-cpu-only:  ## tests of the build without OpenCL
+
+demo: build  ## show the devices and compute with a tensor on the best of them
+	$(call say,demo: the devices of this machine)
+	@build/release/bin/netcl devices
+	$(call say,demo: first steps with tensors)
+	@build/release/bin/example_first_steps
+
+bench: build  ## run every benchmark of the release build
+	@found=0; for bench in build/release/bin/bench_*; do \
+	  [ -x "$$bench" ] || continue; found=1; printf '\n== bench: %s\n' "$${bench##*/}"; "$$bench"; \
+	done; [ $$found = 1 ] || echo "no benchmarks yet"
+
+format:  ## rewrite all C++ and OpenCL sources with clang-format
+	@scripts/format.sh
+
+lint:  ## format, include-direction and environment checks (fast; changes nothing)
+	$(call say,lint)
+	@scripts/format.sh --check
+	@python3 scripts/check_includes.py --self-test
+	@python3 scripts/check_includes.py
+	@python3 scripts/check_env.py --self-test
+	@python3 scripts/check_env.py
+
+tidy: build/dev/build.ninja  ## clang-tidy over the library and the tools (slow)
+	$(call build_preset,dev)
+	@run-clang-tidy-14 -quiet -p build/dev '/(src|tools)/.*\.cpp$$'
+
+clean:  ## remove every build; keeps .venv
+	rm -rf build

@@ -1,0 +1,10 @@
+# Benchmarks: bench/<name>.cpp -> <build>/bin/bench_<name>. Google Benchmark is linked without its main.
+file(GLOB netcl_bench_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/bench/*.cpp")
+if(netcl_bench_sources)
+  find_package(benchmark REQUIRED)
+  foreach(source IN LISTS netcl_bench_sources)
+    get_filename_component(name "${source}" NAME_WE)
+    string(REGEX REPLACE "^bench_|_bench$" "" name "${name}")
+    netcl_executable(bench_${name} INTERNAL SOURCES "${source}" LIBRARIES benchmark::benchmark)
+  endforeach()
+endif()

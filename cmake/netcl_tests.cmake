@@ -1,0 +1,103 @@
+# Tests. tests/<layer>/*_test.cpp -> <build>/bin/<layer>_test, one CTest test per executable (a process that opens
+# OpenCL costs about 0.1 s to start, so cases are not registered one by one) and again per OpenCL situation:
+#   <layer>              the machine's own OpenCL drivers
+#   <layer>.no_driver    no driver at all: the CPU backend has to carry everything
+#   <layer>.two_devices  two OpenCL devices in one process (PoCL)
+# tests/support/*.cpp is linked into all of them. tests/scripts/*.sh -> script.<name>; examples/*.cpp -> example.<name>.
+find_package(GTest REQUIRED)
+
+set(netcl_empty_vendors "${PROJECT_BINARY_DIR}/empty-icd-vendors")
+file(MAKE_DIRECTORY "${netcl_empty_vendors}" "${PROJECT_BINARY_DIR}/test-cache")
+
+# Tests never touch the user's caches, and sanitizers do not report what drivers leave behind.
+set(netcl_test_env "XDG_CACHE_HOME=${PROJECT_BINARY_DIR}/test-cache")
+if(NETCL_SANITIZE)
+  list(APPEND netcl_test_env
+    "LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/cmake/lsan.supp:print_suppressions=0"
+    "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/cmake/tsan.supp:ignore_noninstrumented_modules=1"
+    "UBSAN_OPTIONS=print_stacktrace=1")
+endif()
+
+# netcl_add_test(<name> COMMAND <command...> [ENV <NAME=value...>] [LABELS <label...>])
+function(netcl_add_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "COMMAND;ENV;LABELS")
+  add_test(NAME ${name} COMMAND ${arg_COMMAND} WORKING_DIRECTORY "${PROJECT_BINARY_DIR}")
+  set_tests_properties(${name} PROPERTIES TIMEOUT 300 LABELS "${arg_LABELS}" SKIP_RETURN_CODE 77
+    ENVIRONMENT "${netcl_test_env};${arg_ENV}")
+endfunction()
+
+file(GLOB netcl_support_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/support/*.cpp")
+add_library(netcl_test_support INTERFACE)
+target_include_directories(netcl_test_support INTERFACE "${PROJECT_SOURCE_DIR}/tests")
+target_link_libraries(netcl_test_support INTERFACE GTest::gtest)
+# Found here so that a script or a child process started by a test can run the CLI of this build.
+target_compile_definitions(netcl_test_support INTERFACE "NETCL_BIN_DIR=\"${PROJECT_BINARY_DIR}/bin\"")
+if(netcl_support_sources)
+  add_library(netcl_test_support_objects STATIC ${netcl_support_sources})
+  target_link_libraries(netcl_test_support_objects PRIVATE netcl::netcl netcl_flags netcl_internal)
+  target_link_libraries(netcl_test_support_objects PUBLIC netcl_test_support)
+  set(netcl_test_libraries netcl_test_support_objects)
+else()
+  set(netcl_test_libraries netcl_test_support)
+endif()
+
+set(netcl_two_device_layers device memory kernel tensor)
+
+file(GLOB_RECURSE netcl_test_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/*.cpp")
+file(GLOB netcl_test_dirs LIST_DIRECTORIES true "${PROJECT_SOURCE_DIR}/tests/*")
+foreach(dir IN LISTS netcl_test_dirs)
+  get_filename_component(layer "${dir}" NAME)
+  set(sources ${netcl_test_sources})
+  list(FILTER sources INCLUDE REGEX "/tests/${layer}/")
+  set(tests ${sources})
+  list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
+  if(NOT tests)
+    continue()
+  endif()
+  # A layer that needs its own main (child processes, signal tests) brings tests/<layer>/main.cpp.
+  set(main GTest::gtest_main)
+  if(EXISTS "${dir}/main.cpp")
+    set(main GTest::gtest)
+  endif()
+  netcl_executable(${layer}_test INTERNAL SOURCES ${sources} LIBRARIES ${netcl_test_libraries} ${main})
+  if(TARGET netcl_cli)
+    add_dependencies(${layer}_test netcl_cli)
+  endif()
+  netcl_add_test(${layer} COMMAND ${layer}_test LABELS unit)
+  if(NETCL_OPENCL AND NOT layer STREQUAL "base")
+    netcl_add_test(${layer}.no_driver COMMAND ${layer}_test LABELS unit no_driver
+      ENV "OCL_ICD_VENDORS=${netcl_empty_vendors}")
+    if(layer IN_LIST netcl_two_device_layers)
+      netcl_add_test(${layer}.two_devices COMMAND ${layer}_test LABELS unit two_devices
+        ENV "POCL_DEVICES=pthread basic")
+    endif()
+  endif()
+endforeach()
+
+file(GLOB netcl_test_scripts CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/scripts/*.sh")
+foreach(script IN LISTS netcl_test_scripts)
+  get_filename_component(name "${script}" NAME_WE)
+  netcl_add_test(script.${name} COMMAND "${script}" LABELS script
+    ENV "NETCL_BIN=${PROJECT_BINARY_DIR}/bin/netcl" "NETCL_EMPTY_VENDORS=${netcl_empty_vendors}"
+      "NETCL_BUILT_WITH_OPENCL=$<BOOL:${NETCL_OPENCL}>")
+endforeach()
+
+file(GLOB netcl_examples CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/examples/*.cpp")
+foreach(source IN LISTS netcl_examples)
+  get_filename_component(name "${source}" NAME_WE)
+  netcl_executable(example_${name} SOURCES "${source}")
+  netcl_add_test(example.${name} COMMAND example_${name} LABELS example)
+endforeach()
+
+# The installed package, used by a project that knows nothing but find_package(netcl).
+if(NETCL_INSTALL)
+  set(consumer_flags "")
+  if(NETCL_SANITIZE)
+    set(consumer_flags "-fsanitize=${NETCL_SANITIZE}")
+  endif()
+  netcl_add_test(consumer LABELS package COMMAND "${CMAKE_COMMAND}"
+    "-DBUILD_DIR=${PROJECT_BINARY_DIR}" "-DCONSUMER_DIR=${PROJECT_SOURCE_DIR}/tests/consumer"
+    "-DWORK_DIR=${PROJECT_BINARY_DIR}/consumer" "-DCOMPILER=${CMAKE_CXX_COMPILER}"
+    "-DFLAGS=${consumer_flags}" "-DBUILD_TYPE=${CMAKE_BUILD_TYPE}"
+    -P "${PROJECT_SOURCE_DIR}/cmake/consumer_test.cmake")
+endif()
