@@ -30,8 +30,9 @@ file(GLOB netcl_support_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/s
 add_library(netcl_test_support INTERFACE)
 target_include_directories(netcl_test_support INTERFACE "${PROJECT_SOURCE_DIR}/tests")
 target_link_libraries(netcl_test_support INTERFACE GTest::gtest)
-# Found here so that a script or a child process started by a test can run the CLI of this build.
-target_compile_definitions(netcl_test_support INTERFACE "NETCL_BIN_DIR=\"${PROJECT_BINARY_DIR}/bin\"")
+# Where a test finds the CLI of this build (to start it as a child) and the sources.
+target_compile_definitions(netcl_test_support INTERFACE
+  "NETCL_BIN_DIR=\"${PROJECT_BINARY_DIR}/bin\"" "NETCL_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}/src\"")
 if(netcl_support_sources)
   add_library(netcl_test_support_objects STATIC ${netcl_support_sources})
   target_link_libraries(netcl_test_support_objects PRIVATE netcl::netcl netcl_flags netcl_internal)

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <system_error>
 
 #include "base/env.h"
 #include "netcl/error.h"
@@ -13,14 +14,15 @@ namespace netcl {
 namespace {
 
 std::string read_kernel(const std::filesystem::path& file, std::string_view path) {
-  std::ifstream in(file, std::ios::binary);
-  // A directory opens but cannot be read, hence the check after reading as well.
-  std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-  if (!in.is_open() || in.bad() || std::filesystem::is_directory(file)) {
+  std::error_code ignored;
+  std::ifstream in;
+  // Opening a directory succeeds and reading from it throws, hence the question before.
+  if (std::filesystem::is_regular_file(file, ignored)) in.open(file, std::ios::binary);
+  if (!in.is_open()) {
     throw Error("[kernel_source] no such kernel in NETCL_KERNEL_DIR: '" + std::string(path) +
                 "' (" + file.string() + ")");
   }
-  return text;
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
 }  // namespace
@@ -30,12 +32,10 @@ std::string kernel_source(std::string_view path) {
     return read_kernel(std::filesystem::path(dir) / path, path);
   }
   const auto kernels = detail::embedded_kernels();
-  const auto found = std::lower_bound(kernels.begin(), kernels.end(), path,
-                                      [](const detail::EmbeddedKernel& kernel,
-                                         std::string_view wanted) { return kernel.path < wanted; });
-  if (found == kernels.end() || found->path != path) {
-    throw Error("[kernel_source] no such embedded kernel: '" + std::string(path) + "' (one of " +
-                std::to_string(kernels.size()) + " expected)");
+  const auto found = std::ranges::find(kernels, path, &detail::EmbeddedKernel::path);
+  if (found == kernels.end()) {
+    throw Error("[kernel_source] no such embedded kernel: '" + std::string(path) + "' (" +
+                std::to_string(kernels.size()) + " are embedded)");
   }
   return std::string(found->text);
 }
