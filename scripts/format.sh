@@ -28,8 +28,11 @@ if [ ${#files[@]} = 0 ]; then
 fi
 
 if [ "${1:-}" = --check ]; then
-  if ! printf '%s\0' "${files[@]}" | xargs -0 -n 40 -P 2 "$tool" --dry-run -Werror; then
-    echo "format: the lines above differ from .clang-format; 'make format' rewrites them" >&2
+  differ=$(printf '%s\0' "${files[@]}" | xargs -0 -n 20 -P 2 "$tool" --dry-run -Werror 2>&1 |
+    sed -nE 's/^([^ ]+):[0-9]+:[0-9]+: error.*/\1/p' | sort | uniq -c) || true
+  if [ -n "$differ" ]; then
+    printf 'format: places that differ from .clang-format, per file:\n%s\n' "$differ" >&2
+    echo "format: 'make format' rewrites them" >&2
     exit 1
   fi
   echo "format: ${#files[@]} files agree with .clang-format"
