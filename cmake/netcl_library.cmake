@@ -33,7 +33,9 @@ if(NETCL_OPENCL)
       "opencl-c-headers), or configure with -DNETCL_OPENCL=OFF for the CPU backend alone.")
   endif()
   target_include_directories(netcl_internal SYSTEM INTERFACE "${NETCL_OPENCL_HEADERS}")
-  target_compile_definitions(netcl_internal INTERFACE CL_TARGET_OPENCL_VERSION=300)
+  # Drivers of OpenCL 1.2 know only the calls that later versions call deprecated.
+  target_compile_definitions(netcl_internal INTERFACE
+    CL_TARGET_OPENCL_VERSION=300 CL_USE_DEPRECATED_OPENCL_1_2_APIS)
 else()
   list(FILTER netcl_sources EXCLUDE REGEX "/src/cl/opencl[^/]*\\.cpp$")
   # Headers that happen to be installed must not hide that this build needs them.
