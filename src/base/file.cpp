@@ -330,7 +330,7 @@ FileLock::FileLock(const std::string& path, std::chrono::milliseconds limit) {
                         "[file] the lock must be free within {} ms: {} is held by another process",
                         limit.count(), path);
     std::this_thread::sleep_for(pause);
-    pause = std::min(pause * 2, std::chrono::microseconds(10'000));
+    pause = std::min(pause * 2, std::chrono::microseconds(2000));
   }
 }
 

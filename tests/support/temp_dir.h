@@ -38,7 +38,9 @@ inline std::string read_text(const std::string& path) {
 }
 
 inline void write_text(const std::string& path, const std::string& text) {
-  std::ofstream(path, std::ios::binary | std::ios::trunc) << text;
+  std::error_code ignored;
+  std::filesystem::remove(path, ignored);  // ext4 waits for the disk when a file is truncated
+  std::ofstream(path, std::ios::binary) << text;
 }
 
 // Names in a directory, hidden ones too.
