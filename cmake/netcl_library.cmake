@@ -21,7 +21,7 @@ endif()
 # What code under src/ (and tests and benchmarks, which may look inside) needs to compile.
 add_library(netcl_internal INTERFACE)
 target_include_directories(netcl_internal INTERFACE "${PROJECT_SOURCE_DIR}/src")
-target_link_libraries(netcl_internal INTERFACE fmt::fmt-header-only nlohmann_json::nlohmann_json)
+target_link_libraries(netcl_internal INTERFACE nlohmann_json::nlohmann_json)
 
 # OpenCL or not is a choice of files: src/cl/opencl*.cpp need the headers, src/cl/stub*.cpp replace them.
 file(GLOB_RECURSE netcl_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/*.cpp")

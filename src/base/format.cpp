@@ -1,0 +1,14 @@
+// The one place where the fmt library is compiled. Inline functions are emitted where their address
+// is taken, and the other files link to those: no shared library has to be carried along.
+#define FMT_HEADER_ONLY 1
+#include "base/format.h"
+
+#include <fmt/format.h>
+
+namespace netcl {
+
+[[gnu::used]] std::string (*const kVformat)(fmt::string_view, fmt::format_args) = &fmt::vformat;
+[[gnu::used]] void (*const kThrowFormatError)(const char*) = &fmt::detail::throw_format_error;
+[[gnu::used]] void (*const kAssertFail)(const char*, int, const char*) = &fmt::detail::assert_fail;
+
+}  // namespace netcl

@@ -1,0 +1,135 @@
+// The SIGINT handler sets a flag and wakes a watchdog thread. Whoever polls takes the flag and
+// throws; if nobody does within the grace time (a stuck driver call), the watchdog ends the
+// process.
+#include "base/interrupt.h"
+
+#include <semaphore.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <ctime>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "base/check.h"
+
+namespace netcl::interrupt {
+namespace {
+
+constexpr int kExitCode = 130;
+
+std::atomic<bool> g_installed{false}, g_pending{false}, g_happened{false}, g_has_hook{false};
+sem_t g_signalled;     // posted by the handler: async-signal-safe
+sem_t g_acknowledged;  // posted by poll()
+std::mutex g_mutex;    // guards installation and the hook
+struct sigaction g_previous;
+
+std::shared_ptr<std::function<void()>>& hook_slot() {
+  static auto* slot = new std::shared_ptr<std::function<void()>>();
+  return *slot;
+}
+
+[[noreturn]] void hard_exit(const char* text, std::size_t size) {
+  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, text, size);
+  ::_exit(kExitCode);
+}
+
+void handler(int) {
+  const int saved = errno;
+  if (g_pending.exchange(true)) {
+    static constexpr char kText[] = "netcl: interrupted twice, exiting\n";
+    hard_exit(kText, sizeof kText - 1);
+  }
+  sem_post(&g_signalled);
+  errno = saved;
+}
+
+void wait_for(sem_t& semaphore) {
+  while (sem_wait(&semaphore) != 0 && errno == EINTR) {
+  }
+}
+
+bool wait_for(sem_t& semaphore, double seconds) {
+  timespec until{};
+  clock_gettime(CLOCK_REALTIME, &until);
+  const auto nanoseconds = until.tv_nsec + static_cast<long>(seconds * 1e9);
+  until.tv_sec += nanoseconds / 1'000'000'000;
+  until.tv_nsec = nanoseconds % 1'000'000'000;
+  while (sem_timedwait(&semaphore, &until) != 0)
+    if (errno != EINTR) return false;
+  return true;
+}
+
+void watchdog() {
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, nullptr);
+  for (;;) {
+    wait_for(g_signalled);
+    if (!wait_for(g_acknowledged, kGraceSeconds) && g_pending.load()) {
+      static constexpr char kText[] =
+          "netcl: interrupted, the device did not stop in 3 s, exiting\n";
+      hard_exit(kText, sizeof kText - 1);
+    }
+  }
+}
+
+}  // namespace
+
+bool install_handler() {
+  const std::lock_guard lock(g_mutex);
+  if (g_installed.load()) return true;
+  struct sigaction current {};
+  sigaction(SIGINT, nullptr, &current);
+  if (current.sa_handler != SIG_DFL) return false;
+  static const bool started = [] {
+    sem_init(&g_signalled, 0, 0);
+    sem_init(&g_acknowledged, 0, 0);
+    std::thread(watchdog).detach();
+    return true;
+  }();
+  (void)started;
+  struct sigaction action {};
+  action.sa_handler = handler;
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGINT, &action, &g_previous);
+  g_installed.store(true);
+  return true;
+}
+
+void remove_handler() {
+  const std::lock_guard lock(g_mutex);
+  if (!g_installed.exchange(false)) return;
+  sigaction(SIGINT, &g_previous, nullptr);
+  if (g_pending.exchange(false)) sem_post(&g_acknowledged);
+}
+
+void set_poll_hook(std::function<void()> hook) {
+  const std::lock_guard lock(g_mutex);
+  g_has_hook.store(static_cast<bool>(hook));
+  hook_slot() = std::make_shared<std::function<void()>>(std::move(hook));
+}
+
+bool enabled() noexcept { return g_installed.load() || g_has_hook.load(); }
+
+bool happened() noexcept { return g_happened.load(); }
+
+void poll() {
+  if (g_pending.load(std::memory_order_relaxed) && g_pending.exchange(false)) {
+    g_happened.store(true);
+    sem_post(&g_acknowledged);
+    throw Interrupted("[interrupt] Ctrl+C arrived while netcl was working");
+  }
+  if (!g_has_hook.load(std::memory_order_relaxed)) return;
+  std::shared_ptr<std::function<void()>> hook;
+  {
+    const std::lock_guard lock(g_mutex);
+    hook = hook_slot();
+  }
+  if (hook && *hook) (*hook)();
+}
+
+}  // namespace netcl::interrupt

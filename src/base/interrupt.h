@@ -1,0 +1,27 @@
+// Ctrl+C while netcl waits. The library installs nothing on its own; a program (the command line,
+// the Python package) installs the handler or a poll hook, and from then on waits poll.
+#pragma once
+
+#include <functional>
+
+namespace netcl::interrupt {
+
+// How long a program may go on after Ctrl+C before the process is ended with exit code 130.
+inline constexpr double kGraceSeconds = 3.0;
+
+bool install_handler();  // false when another handler is in place; then nothing is changed
+void remove_handler();
+
+// Called by every poll of a wait; may throw. For hosts that have signal handling of their own.
+void set_poll_hook(std::function<void()> hook);
+
+// True when something is installed that could interrupt: then waits poll, else they block.
+bool enabled() noexcept;
+
+// True once a Ctrl+C ended a wait; exit then does not wait for the device without limit.
+bool happened() noexcept;
+
+// Throws Interrupted when Ctrl+C is pending, or what the hook throws.
+void poll();
+
+}  // namespace netcl::interrupt

@@ -1,0 +1,249 @@
+// Contexts, queues, buffers, transfers and events.
+#include "base/check.h"
+#include "base/process.h"
+#include "cl/cl.h"
+#include "cl/opencl_api.h"
+
+namespace netcl {
+
+#define NETCL_REFERENCE_COUNTING(Object, Suffix)                          \
+  template <>                                                             \
+  void Ref<Object>::retain(Object* object) noexcept {                     \
+    if (object == nullptr) return;                                        \
+    if (const auto* cl = cl::api_if_alive()) cl->Retain##Suffix(object);  \
+  }                                                                       \
+  template <>                                                             \
+  void Ref<Object>::release(Object* object) noexcept {                    \
+    if (object == nullptr) return;                                        \
+    if (const auto* cl = cl::api_if_alive()) cl->Release##Suffix(object); \
+  }
+NETCL_REFERENCE_COUNTING(_cl_context, Context)
+NETCL_REFERENCE_COUNTING(_cl_command_queue, CommandQueue)
+NETCL_REFERENCE_COUNTING(_cl_mem, MemObject)
+NETCL_REFERENCE_COUNTING(_cl_event, Event)
+NETCL_REFERENCE_COUNTING(_cl_program, Program)
+NETCL_REFERENCE_COUNTING(_cl_kernel, Kernel)
+#undef NETCL_REFERENCE_COUNTING
+
+namespace cl {
+namespace {
+
+// Passed as the event argument of an enqueue; stores into `target` only when the caller wants it.
+class EventSlot {
+ public:
+  explicit EventSlot(Event* target) : target_(target) {}
+  cl_event* get() { return target_ == nullptr ? nullptr : &raw_; }
+  void commit() {
+    if (target_ != nullptr) *target_ = Event(Ref<_cl_event>::adopt(raw_));
+  }
+
+ private:
+  Event* target_;
+  cl_event raw_ = nullptr;
+};
+
+template <class T>
+T context_value(const Api& cl, cl_context context, cl_context_info what) {
+  T value{};
+  check("clGetContextInfo", cl.GetContextInfo(context, what, sizeof value, &value, nullptr));
+  return value;
+}
+
+template <class T>
+T queue_value(const Api& cl, cl_command_queue queue, cl_command_queue_info what) {
+  T value{};
+  check("clGetCommandQueueInfo",
+        cl.GetCommandQueueInfo(queue, what, sizeof value, &value, nullptr));
+  return value;
+}
+
+}  // namespace
+
+Ref<_cl_context> create_context(const Device& device) {
+  const auto& cl = api("clCreateContext");
+  cl_int code = CL_SUCCESS;
+  cl_device_id id = device.get();
+  auto* context = cl.CreateContext(nullptr, 1, &id, nullptr, nullptr, &code);
+  check("clCreateContext", code);
+  process::mark_driver_used();  // drivers load their compiler only now
+  return Ref<_cl_context>::adopt(context);
+}
+
+std::vector<Device> context_devices(_cl_context* context) {
+  const auto& cl = api("clGetContextInfo");
+  const auto count = context_value<cl_uint>(cl, context, CL_CONTEXT_NUM_DEVICES);
+  std::vector<cl_device_id> ids(count);
+  check("clGetContextInfo",
+        cl.GetContextInfo(context, CL_CONTEXT_DEVICES, ids.size() * sizeof(cl_device_id),
+                          ids.data(), nullptr));
+  return {ids.begin(), ids.end()};
+}
+
+Ref<_cl_command_queue> create_queue(_cl_context* context, const Device& device, bool profiling) {
+  const auto& cl = api("clCreateCommandQueue");
+  cl_int code = CL_SUCCESS;
+  // The 1.2 call: every driver has it, and netcl wants nothing that only the 2.0 one offers.
+  auto* queue = cl.CreateCommandQueue(context, device.get(),
+                                      profiling ? CL_QUEUE_PROFILING_ENABLE : 0, &code);
+  check("clCreateCommandQueue", code);
+  return Ref<_cl_command_queue>::adopt(queue);
+}
+
+QueueInfo queue_info(_cl_command_queue* queue) {
+  const auto& cl = api("clGetCommandQueueInfo");
+  const auto properties = queue_value<cl_command_queue_properties>(cl, queue, CL_QUEUE_PROPERTIES);
+  return {queue_value<cl_context>(cl, queue, CL_QUEUE_CONTEXT),
+          Device(queue_value<cl_device_id>(cl, queue, CL_QUEUE_DEVICE)),
+          (properties & CL_QUEUE_PROFILING_ENABLE) != 0,
+          (properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) == 0};
+}
+
+namespace {
+
+Buffer make_buffer(_cl_context* context, cl_mem_flags flags, std::size_t bytes, void* memory) {
+  const auto& cl = api("clCreateBuffer");
+  cl_int code = CL_SUCCESS;
+  auto* buffer = cl.CreateBuffer(context, flags, bytes, memory, &code);
+  check("clCreateBuffer", code);
+  return Buffer(Ref<_cl_mem>::adopt(buffer), bytes);
+}
+
+}  // namespace
+
+Buffer create_buffer(_cl_context* context, Memory kind, std::size_t bytes) {
+  const cl_mem_flags host = kind == Memory::host_visible ? CL_MEM_ALLOC_HOST_PTR : 0;
+  return make_buffer(context, CL_MEM_READ_WRITE | host, bytes, nullptr);
+}
+
+Buffer wrap_host_memory(_cl_context* context, void* memory, std::size_t bytes) {
+  return make_buffer(context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, bytes, memory);
+}
+
+Buffer create_sub_buffer(const Buffer& parent, std::size_t offset, std::size_t bytes) {
+  const auto& cl = api("clCreateSubBuffer");
+  cl_int code = CL_SUCCESS;
+  const cl_buffer_region region{offset, bytes};
+  auto* buffer = cl.CreateSubBuffer(parent.get(), 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &code);
+  check("clCreateSubBuffer", code);
+  return Buffer(Ref<_cl_mem>::adopt(buffer), bytes);
+}
+
+std::size_t buffer_size(_cl_mem* buffer) {
+  std::size_t size = 0;
+  check(
+      "clGetMemObjectInfo",
+      api("clGetMemObjectInfo").GetMemObjectInfo(buffer, CL_MEM_SIZE, sizeof size, &size, nullptr));
+  return size;
+}
+
+_cl_context* buffer_context(_cl_mem* buffer) {
+  cl_context context = nullptr;
+  check("clGetMemObjectInfo",
+        api("clGetMemObjectInfo")
+            .GetMemObjectInfo(buffer, CL_MEM_CONTEXT, sizeof context, &context, nullptr));
+  return context;
+}
+
+void read(Queued queue, const Buffer& from, std::size_t offset, std::size_t bytes, void* to,
+          bool blocking, Event* done) {
+  EventSlot slot(done);
+  check("clEnqueueReadBuffer",
+        api("clEnqueueReadBuffer")
+            .EnqueueReadBuffer(queue, from.get(), blocking ? CL_TRUE : CL_FALSE, offset, bytes, to,
+                               0, nullptr, slot.get()));
+  slot.commit();
+}
+
+void write(Queued queue, const Buffer& to, std::size_t offset, std::size_t bytes, const void* from,
+           bool blocking, Event* done) {
+  EventSlot slot(done);
+  check("clEnqueueWriteBuffer",
+        api("clEnqueueWriteBuffer")
+            .EnqueueWriteBuffer(queue, to.get(), blocking ? CL_TRUE : CL_FALSE, offset, bytes, from,
+                                0, nullptr, slot.get()));
+  slot.commit();
+}
+
+void copy(Queued queue, const Buffer& from, std::size_t from_offset, const Buffer& to,
+          std::size_t to_offset, std::size_t bytes, Event* done) {
+  EventSlot slot(done);
+  check("clEnqueueCopyBuffer", api("clEnqueueCopyBuffer")
+                                   .EnqueueCopyBuffer(queue, from.get(), to.get(), from_offset,
+                                                      to_offset, bytes, 0, nullptr, slot.get()));
+  slot.commit();
+}
+
+void fill(Queued queue, const Buffer& buffer, std::size_t offset, std::size_t bytes,
+          const void* pattern, std::size_t pattern_bytes, Event* done) {
+  EventSlot slot(done);
+  check("clEnqueueFillBuffer", api("clEnqueueFillBuffer")
+                                   .EnqueueFillBuffer(queue, buffer.get(), pattern, pattern_bytes,
+                                                      offset, bytes, 0, nullptr, slot.get()));
+  slot.commit();
+}
+
+void* map(Queued queue, const Buffer& buffer, std::size_t offset, std::size_t bytes) {
+  cl_int code = CL_SUCCESS;
+  auto* pointer = api("clEnqueueMapBuffer")
+                      .EnqueueMapBuffer(queue, buffer.get(), CL_TRUE, CL_MAP_READ | CL_MAP_WRITE,
+                                        offset, bytes, 0, nullptr, nullptr, &code);
+  check("clEnqueueMapBuffer", code);
+  return pointer;
+}
+
+void unmap(Queued queue, const Buffer& buffer, void* pointer, Event* done) {
+  EventSlot slot(done);
+  check("clEnqueueUnmapMemObject",
+        api("clEnqueueUnmapMemObject")
+            .EnqueueUnmapMemObject(queue, buffer.get(), pointer, 0, nullptr, slot.get()));
+  slot.commit();
+}
+
+Event marker(Queued queue) {
+  cl_event event = nullptr;
+  check("clEnqueueMarkerWithWaitList",
+        api("clEnqueueMarkerWithWaitList").EnqueueMarkerWithWaitList(queue, 0, nullptr, &event));
+  return Event(Ref<_cl_event>::adopt(event));
+}
+
+void barrier(Queued queue, WaitList wait_for) {
+  std::vector<cl_event> events;
+  for (const auto& event : wait_for)
+    if (event) events.push_back(event.get());
+  if (events.empty()) return;
+  check("clEnqueueBarrierWithWaitList",
+        api("clEnqueueBarrierWithWaitList")
+            .EnqueueBarrierWithWaitList(queue, static_cast<cl_uint>(events.size()), events.data(),
+                                        nullptr));
+}
+
+void flush(Queued queue) { check("clFlush", api("clFlush").Flush(queue)); }
+void finish(Queued queue) { check("clFinish", api("clFinish").Finish(queue)); }
+
+Progress event_progress(_cl_event* event) {
+  cl_int status = CL_COMPLETE;
+  check("clGetEventInfo", api("clGetEventInfo")
+                              .GetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status,
+                                            &status, nullptr));
+  if (status < 0) raise("asynchronous command", status);
+  return status == CL_COMPLETE ? Progress::complete : Progress::pending;
+}
+
+void wait_blocking(_cl_event* event) {
+  check("clWaitForEvents", api("clWaitForEvents").WaitForEvents(1, &event));
+}
+
+EventTimes event_times(_cl_event* event) {
+  const auto& cl = api("clGetEventProfilingInfo");
+  const auto ask = [&](cl_profiling_info what) {
+    cl_ulong value = 0;
+    check("clGetEventProfilingInfo",
+          cl.GetEventProfilingInfo(event, what, sizeof value, &value, nullptr));
+    return static_cast<std::uint64_t>(value);
+  };
+  return {ask(CL_PROFILING_COMMAND_QUEUED), ask(CL_PROFILING_COMMAND_SUBMIT),
+          ask(CL_PROFILING_COMMAND_START), ask(CL_PROFILING_COMMAND_END)};
+}
+
+}  // namespace cl
+}  // namespace netcl

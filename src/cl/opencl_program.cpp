@@ -1,0 +1,191 @@
+// Programs and kernels.
+#include <algorithm>
+
+#include "base/process.h"
+#include "cl/cl.h"
+#include "cl/opencl_api.h"
+
+namespace netcl::cl {
+namespace {
+
+std::string parameter_text(const Api& cl, cl_kernel kernel, cl_uint index,
+                           cl_kernel_arg_info what) {
+  std::size_t size = 0;
+  if (cl.GetKernelArgInfo(kernel, index, what, 0, nullptr, &size) != CL_SUCCESS) return {};
+  std::string text(size, '\0');
+  if (cl.GetKernelArgInfo(kernel, index, what, size, text.data(), nullptr) != CL_SUCCESS) return {};
+  text.resize(std::min(text.find('\0'), size));
+  return text;
+}
+
+AddressSpace address_space(cl_kernel_arg_address_qualifier qualifier) {
+  switch (qualifier) {
+    case CL_KERNEL_ARG_ADDRESS_GLOBAL:
+      return AddressSpace::global;
+    case CL_KERNEL_ARG_ADDRESS_LOCAL:
+      return AddressSpace::local;
+    case CL_KERNEL_ARG_ADDRESS_CONSTANT:
+      return AddressSpace::constant;
+    default:
+      return AddressSpace::value;
+  }
+}
+
+std::string build_log(const Api& cl, cl_program program, cl_device_id device) {
+  std::size_t size = 0;
+  if (cl.GetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, 0, nullptr, &size) !=
+      CL_SUCCESS)
+    return {};
+  std::string log(size, '\0');
+  if (cl.GetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, size, log.data(), nullptr) !=
+      CL_SUCCESS)
+    return {};
+  log.resize(std::min(log.find('\0'), size));
+  return log;
+}
+
+}  // namespace
+
+Ref<_cl_program> program_from_source(_cl_context* context, std::string_view source) {
+  const auto& cl = api("clCreateProgramWithSource");
+  cl_int code = CL_SUCCESS;
+  const char* text = source.data();
+  const std::size_t length = source.size();
+  auto* program = cl.CreateProgramWithSource(context, 1, &text, &length, &code);
+  check("clCreateProgramWithSource", code);
+  return Ref<_cl_program>::adopt(program);
+}
+
+Ref<_cl_program> program_from_binary(_cl_context* context, const Device& device,
+                                     std::span<const std::byte> binary) {
+  const auto& cl = api("clCreateProgramWithBinary");
+  cl_int code = CL_SUCCESS, status = CL_SUCCESS;
+  cl_device_id id = device.get();
+  const auto* bytes = reinterpret_cast<const unsigned char*>(binary.data());
+  const std::size_t length = binary.size();
+  auto* program = cl.CreateProgramWithBinary(context, 1, &id, &length, &bytes, &status, &code);
+  auto ref = Ref<_cl_program>::adopt(program);
+  return code == CL_SUCCESS && status == CL_SUCCESS ? ref : Ref<_cl_program>();
+}
+
+BuildOutcome build(_cl_program* program, const Device& device, const std::string& options) {
+  const auto& cl = api("clBuildProgram");
+  cl_device_id id = device.get();
+  const auto code = cl.BuildProgram(program, 1, &id, options.c_str(), nullptr, nullptr);
+  process::mark_driver_used();  // drivers load their compiler only now
+  return {code == CL_SUCCESS, build_log(cl, program, id), code};
+}
+
+std::vector<std::byte> program_binary(_cl_program* program, const Device& device) {
+  const auto& cl = api("clGetProgramInfo");
+  cl_uint count = 0;
+  check("clGetProgramInfo",
+        cl.GetProgramInfo(program, CL_PROGRAM_NUM_DEVICES, sizeof count, &count, nullptr));
+  std::vector<cl_device_id> devices(count);
+  check("clGetProgramInfo",
+        cl.GetProgramInfo(program, CL_PROGRAM_DEVICES, count * sizeof(cl_device_id), devices.data(),
+                          nullptr));
+  std::vector<std::size_t> sizes(count);
+  check("clGetProgramInfo", cl.GetProgramInfo(program, CL_PROGRAM_BINARY_SIZES,
+                                              count * sizeof(std::size_t), sizes.data(), nullptr));
+  std::vector<std::vector<std::byte>> binaries(count);
+  std::vector<unsigned char*> pointers(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    binaries[i].resize(sizes[i]);
+    pointers[i] = reinterpret_cast<unsigned char*>(binaries[i].data());
+  }
+  check("clGetProgramInfo",
+        cl.GetProgramInfo(program, CL_PROGRAM_BINARIES, count * sizeof(unsigned char*),
+                          pointers.data(), nullptr));
+  const auto found = std::find(devices.begin(), devices.end(), device.get());
+  return found == devices.end() ? std::vector<std::byte>()
+                                : binaries[static_cast<std::size_t>(found - devices.begin())];
+}
+
+std::vector<std::string> kernel_names(_cl_program* program) {
+  const auto& cl = api("clGetProgramInfo");
+  std::size_t size = 0;
+  check("clGetProgramInfo", cl.GetProgramInfo(program, CL_PROGRAM_KERNEL_NAMES, 0, nullptr, &size));
+  std::string text(size, '\0');
+  check("clGetProgramInfo",
+        cl.GetProgramInfo(program, CL_PROGRAM_KERNEL_NAMES, size, text.data(), nullptr));
+  text.resize(std::min(text.find('\0'), size));
+  std::vector<std::string> names;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const auto end = std::min(text.find(';', begin), text.size());
+    if (end > begin) names.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return names;
+}
+
+Ref<_cl_kernel> create_kernel(_cl_program* program, const std::string& name) {
+  const auto& cl = api("clCreateKernel");
+  cl_int code = CL_SUCCESS;
+  auto* kernel = cl.CreateKernel(program, name.c_str(), &code);
+  check("clCreateKernel", code);
+  return Ref<_cl_kernel>::adopt(kernel);
+}
+
+std::size_t kernel_parameter_count(_cl_kernel* kernel) {
+  cl_uint count = 0;
+  check("clGetKernelInfo",
+        api("clGetKernelInfo")
+            .GetKernelInfo(kernel, CL_KERNEL_NUM_ARGS, sizeof count, &count, nullptr));
+  return count;
+}
+
+std::optional<std::vector<KernelParameter>> kernel_parameters(_cl_kernel* kernel) {
+  const auto& cl = api("clGetKernelArgInfo");
+  std::vector<KernelParameter> parameters(kernel_parameter_count(kernel));
+  for (cl_uint i = 0; i < parameters.size(); ++i) {
+    auto& parameter = parameters[i];
+    cl_kernel_arg_address_qualifier space = CL_KERNEL_ARG_ADDRESS_PRIVATE;
+    if (cl.GetKernelArgInfo(kernel, i, CL_KERNEL_ARG_ADDRESS_QUALIFIER, sizeof space, &space,
+                            nullptr) != CL_SUCCESS)
+      return std::nullopt;
+    cl_kernel_arg_type_qualifier qualifier = 0;
+    cl.GetKernelArgInfo(kernel, i, CL_KERNEL_ARG_TYPE_QUALIFIER, sizeof qualifier, &qualifier,
+                        nullptr);
+    parameter.name = parameter_text(cl, kernel, i, CL_KERNEL_ARG_NAME);
+    parameter.type = parameter_text(cl, kernel, i, CL_KERNEL_ARG_TYPE_NAME);
+    parameter.space = address_space(space);
+    parameter.read_only =
+        parameter.space == AddressSpace::constant || (qualifier & CL_KERNEL_ARG_TYPE_CONST) != 0;
+  }
+  return parameters;
+}
+
+KernelLimits kernel_limits(_cl_kernel* kernel, const Device& device) {
+  const auto& cl = api("clGetKernelWorkGroupInfo");
+  KernelLimits limits{};
+  const auto ask = [&](cl_kernel_work_group_info what, auto& value) {
+    check("clGetKernelWorkGroupInfo",
+          cl.GetKernelWorkGroupInfo(kernel, device.get(), what, sizeof value, &value, nullptr));
+  };
+  ask(CL_KERNEL_WORK_GROUP_SIZE, limits.work_group_size);
+  ask(CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE, limits.preferred_multiple);
+  ask(CL_KERNEL_COMPILE_WORK_GROUP_SIZE, limits.required_size);
+  cl_ulong bytes = 0;
+  ask(CL_KERNEL_LOCAL_MEM_SIZE, bytes);
+  limits.local_bytes = bytes;
+  ask(CL_KERNEL_PRIVATE_MEM_SIZE, bytes);
+  limits.private_bytes = bytes;
+  return limits;
+}
+
+void set_argument(_cl_kernel* kernel, unsigned index, std::size_t bytes, const void* value) {
+  check("clSetKernelArg", api("clSetKernelArg").SetKernelArg(kernel, index, bytes, value));
+}
+
+void enqueue(Queued queue, _cl_kernel* kernel, unsigned dimensions, const std::size_t* global,
+             const std::size_t* local, Event* done) {
+  cl_event event = nullptr;
+  check("clEnqueueNDRangeKernel",
+        api("clEnqueueNDRangeKernel")
+            .EnqueueNDRangeKernel(queue, kernel, dimensions, nullptr, global, local, 0, nullptr,
+                                  done == nullptr ? nullptr : &event));
+  if (done != nullptr) *done = Event(Ref<_cl_event>::adopt(event));
+}
+
+}  // namespace netcl::cl

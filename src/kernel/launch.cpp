@@ -1,0 +1,343 @@
+// Argument checks, conversions and the launch itself. What goes wrong here is the user's kernel or
+// the user's call, so every message names the kernel and the parameter.
+#include "kernel/launch.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "base/check.h"
+#include "base/log.h"
+#include "base/process.h"
+#include "cl/state.h"
+#include "netcl/capabilities.h"
+
+namespace netcl {
+namespace {
+
+using detail::KernelState;
+
+std::string where(const KernelState& kernel, std::size_t index) {
+  const auto& name = kernel.parameters[index].name;
+  return name.empty() ? fmt::format("kernel {}, argument {}", kernel.name, index)
+                      : fmt::format("kernel {}, parameter '{}'", kernel.name, name);
+}
+
+// "float4*" -> "float": elements of a vector type are those of its scalar.
+std::string_view scalar_of(std::string_view type) {
+  while (!type.empty() && (type.back() == '*' || type.back() == ' ')) type.remove_suffix(1);
+  while (!type.empty() && std::isdigit(static_cast<unsigned char>(type.back())))
+    type.remove_suffix(1);
+  return type;
+}
+
+bool accepts_elements(std::string_view type, DType dtype) {
+  const auto scalar = scalar_of(type);
+  switch (dtype) {
+    case DType::float16:
+      return scalar == "half" || scalar == "ushort";
+    case DType::bfloat16:
+      return scalar == "ushort";
+    case DType::float32:
+      return scalar == "float";
+    case DType::float64:
+      return scalar == "double";
+    case DType::int8:
+      return scalar == "char";
+    case DType::uint8:
+    case DType::boolean:
+      return scalar == "uchar" || scalar == "bool";
+    case DType::int32:
+      return scalar == "int" || scalar == "uint";
+    case DType::int64:
+      return scalar == "long" || scalar == "ulong";
+  }
+  return false;
+}
+
+bool is_plain_scalar(std::string_view scalar) {
+  constexpr std::string_view kNames[] = {"char", "uchar", "short", "ushort", "int",   "uint",
+                                         "long", "ulong", "half",  "float",  "double"};
+  return std::find(std::begin(kNames), std::end(kNames), scalar) != std::end(kNames);
+}
+
+struct ScalarBytes {
+  alignas(8) std::byte bytes[8];
+  std::size_t size;
+};
+
+template <class T>
+ScalarBytes pack(T value) {
+  ScalarBytes packed{{}, sizeof value};
+  std::memcpy(packed.bytes, &value, sizeof value);
+  return packed;
+}
+
+template <class T>
+ScalarBytes pack_integer(const KernelState& kernel, std::size_t index, const KernelArg& arg) {
+  const auto reject = [&](auto value) {
+    fail<ArgumentError>("[{}] the value must fit {}: {}", where(kernel, index),
+                        kernel.parameters[index].type, value);
+  };
+  if (arg.kind() == KernelArg::Kind::floating) {
+    const double value = arg.as_double();
+    // Both bounds are exact in double: the upper one is a power of two.
+    const double upper = std::ldexp(1.0, std::numeric_limits<T>::digits);
+    const double lower = std::numeric_limits<T>::is_signed ? -upper : 0.0;
+    if (!(value == std::floor(value) && value >= lower && value < upper)) reject(value);
+    return pack(static_cast<T>(value));
+  }
+  if (arg.kind() == KernelArg::Kind::unsigned_integer) {
+    if (!std::in_range<T>(arg.as_unsigned())) reject(arg.as_unsigned());
+    return pack(static_cast<T>(arg.as_unsigned()));
+  }
+  if (!std::in_range<T>(arg.as_signed())) reject(arg.as_signed());
+  return pack(static_cast<T>(arg.as_signed()));
+}
+
+double as_double(const KernelArg& arg) {
+  switch (arg.kind()) {
+    case KernelArg::Kind::signed_integer:
+      return static_cast<double>(arg.as_signed());
+    case KernelArg::Kind::unsigned_integer:
+      return static_cast<double>(arg.as_unsigned());
+    default:
+      return arg.as_double();
+  }
+}
+
+ScalarBytes pack_float(const KernelState& kernel, std::size_t index, const KernelArg& arg) {
+  const double value = as_double(arg);
+  const auto narrowed = static_cast<float>(value);
+  check<ArgumentError>(std::isfinite(narrowed) || !std::isfinite(value),
+                       "[{}] the value must fit float: {}", where(kernel, index), value);
+  return pack(narrowed);
+}
+
+// The bytes of a number as the parameter's declared type.
+ScalarBytes convert(const KernelState& kernel, std::size_t index, const KernelArg& arg) {
+  const std::string_view type = kernel.parameters[index].type;
+  if (type == "int") return pack_integer<std::int32_t>(kernel, index, arg);
+  if (type == "uint") return pack_integer<std::uint32_t>(kernel, index, arg);
+  if (type == "long") return pack_integer<std::int64_t>(kernel, index, arg);
+  if (type == "ulong") return pack_integer<std::uint64_t>(kernel, index, arg);
+  if (type == "float") return pack_float(kernel, index, arg);
+  if (type == "double") return pack(as_double(arg));
+  if (type == "char") return pack_integer<std::int8_t>(kernel, index, arg);
+  if (type == "uchar") return pack_integer<std::uint8_t>(kernel, index, arg);
+  if (type == "short") return pack_integer<std::int16_t>(kernel, index, arg);
+  if (type == "ushort") return pack_integer<std::uint16_t>(kernel, index, arg);
+  if (type == "half") return pack(double_to_half(as_double(arg)));
+  fail<DtypeError>("[{}] a number cannot be passed as {}", where(kernel, index), type);
+}
+
+// What the driver does not tell is taken as the caller gave it.
+ScalarBytes as_given(const KernelArg& arg) {
+  if (arg.kind() == KernelArg::Kind::floating)
+    return arg.size() == 4 ? pack(static_cast<float>(arg.as_double())) : pack(arg.as_double());
+  ScalarBytes packed = pack(arg.as_signed());
+  packed.size = arg.size();  // little endian: the low bytes come first
+  return packed;
+}
+
+bool is_pointer(const KernelParameterInfo& parameter) {
+  return parameter.address_space == "global" || parameter.address_space == "constant";
+}
+
+// One launch: the arguments set so far, and what must live until they are enqueued.
+class Binder {
+ public:
+  Binder(const Queue& queue, KernelState& kernel) : queue_(queue), kernel_(kernel) {}
+
+  void bind(std::size_t index, const KernelArg& arg) {
+    switch (arg.kind()) {
+      case KernelArg::Kind::memory:
+        return bind_memory(index, arg);
+      case KernelArg::Kind::local:
+        return bind_local(index, arg);
+      case KernelArg::Kind::bytes:
+        return cl::set_argument(kernel_.kernel.get(), static_cast<unsigned>(index), arg.size(),
+                                arg.data());
+      default:
+        return bind_number(index, arg);
+    }
+  }
+
+  // After the launch: brings back what was written into copies.
+  void finish() {
+    for (const auto& copy : copies_)
+      if (copy.written)
+        cl::copy(queue_.get(), copy.lease.buffer(), 0, *copy.arg->buffer(), copy.arg->offset(),
+                 copy.arg->size());
+  }
+
+  // Other queues whose tensors take part: they wait for this launch, and it for them.
+  const std::vector<const Queue*>& other_queues() const { return other_queues_; }
+
+ private:
+  const KernelParameterInfo& parameter(std::size_t index) const {
+    return kernel_.parameters[index];
+  }
+
+  void bind_number(std::size_t index, const KernelArg& arg) {
+    const auto& info = parameter(index);
+    check<DtypeError>(!kernel_.parameters_known || info.address_space == "value",
+                      "[{}] a {} {} must be given memory, not a number", where(kernel_, index),
+                      info.address_space, info.type);
+    const auto packed = kernel_.parameters_known ? convert(kernel_, index, arg) : as_given(arg);
+    cl::set_argument(kernel_.kernel.get(), static_cast<unsigned>(index), packed.size, packed.bytes);
+  }
+
+  void bind_local(std::size_t index, const KernelArg& arg) {
+    const auto& info = parameter(index);
+    check<DtypeError>(!kernel_.parameters_known || info.address_space == "local",
+                      "[{}] local memory can only be given to a local pointer: {} {}",
+                      where(kernel_, index), info.address_space, info.type);
+    check<ArgumentError>(arg.size() > 0, "[{}] local memory must not be empty: 0 bytes",
+                         where(kernel_, index));
+    cl::set_argument(kernel_.kernel.get(), static_cast<unsigned>(index), arg.size(), nullptr);
+  }
+
+  void bind_memory(std::size_t index, const KernelArg& arg) {
+    check_memory(index, arg);
+    auto* memory = arg.buffer()->get();
+    if (arg.offset() != 0) memory = inner_pointer(index, arg);
+    cl::set_argument(kernel_.kernel.get(), static_cast<unsigned>(index), sizeof memory, &memory);
+    if (arg.queue() != nullptr && !(*arg.queue() == queue_)) other_queues_.push_back(arg.queue());
+  }
+
+  void check_memory(std::size_t index, const KernelArg& arg) {
+    const auto& info = parameter(index);
+    check<DtypeError>(!kernel_.parameters_known || is_pointer(info),
+                      "[{}] memory can only be given to a pointer: {} {}", where(kernel_, index),
+                      info.address_space, info.type);
+    check<ArgumentError>(static_cast<bool>(*arg.buffer()),
+                         "[{}] the memory must be that of an OpenCL device: it was released, or is "
+                         "on the CPU backend",
+                         where(kernel_, index));
+    if (arg.dtype() && kernel_.parameters_known && is_plain_scalar(scalar_of(info.type)))
+      check<DtypeError>(accepts_elements(info.type, *arg.dtype()),
+                        "[{}] the elements must be {}: the tensor is {}", where(kernel_, index),
+                        scalar_of(info.type), name_of(*arg.dtype()));
+    const auto* context = arg.queue() != nullptr ? arg.queue()->context().get()
+                                                 : cl::buffer_context(arg.buffer()->get());
+    check<DeviceError>(context == queue_.context().get(),
+                       "[{}] the memory must be of the launching queue's context: it is on another "
+                       "device",
+                       where(kernel_, index));
+  }
+
+  // A pointer to the inside of a buffer. OpenCL allows that only at aligned offsets; at others the
+  // kernel gets a copy, and what it may have written goes back.
+  _cl_mem* inner_pointer(std::size_t index, const KernelArg& arg) {
+    if (arg.offset() % device_profile(queue_).base_align_bytes == 0) {
+      views_.push_back(cl::create_sub_buffer(*arg.buffer(), arg.offset(), arg.size()));
+      return views_.back().get();
+    }
+    copies_.push_back(
+        {get_persistent_pool(queue_)->allocate(arg.size()), &arg, may_write(kernel_, index, arg)});
+    const auto& copy = copies_.back().lease.buffer();
+    cl::copy(queue_.get(), *arg.buffer(), arg.offset(), copy, 0, arg.size());
+    return copy.get();
+  }
+
+  struct Copy {
+    BufferHandle lease;
+    const KernelArg* arg;
+    bool written;
+  };
+
+  const Queue& queue_;
+  KernelState& kernel_;
+  std::vector<Buffer> views_;
+  std::vector<Copy> copies_;
+  std::vector<const Queue*> other_queues_;
+};
+
+void check_sizes(const Queue& queue, const KernelState& kernel, const WorkSize& global,
+                 const WorkSize& local) {
+  check<ShapeError>(!global.empty(), "[kernel {}] the global size must be given", kernel.name);
+  if (local.empty()) return;
+  check<ShapeError>(local.rank() <= global.rank(),
+                    "[kernel {}] the local size must not have more dimensions than the global one: "
+                    "{} for {}",
+                    kernel.name, local.to_string(), global.to_string());
+  const auto& profile = device_profile(queue);
+  for (unsigned i = 0; i < global.rank(); ++i) {
+    check<ShapeError>(local[i] > 0 && global[i] % local[i] == 0,
+                      "[kernel {}] the global size must be a multiple of the local size: {} and {}",
+                      kernel.name, global.to_string(), local.to_string());
+    check<ShapeError>(
+        i >= profile.max_work_item_sizes.size() || local[i] <= profile.max_work_item_sizes[i],
+        "[kernel {}] the local size must be within the device's {} in dimension {}: {}",
+        kernel.name, profile.max_work_item_sizes[i], i, local.to_string());
+  }
+  check<ShapeError>(local.total() <= kernel.limits.work_group_size,
+                    "[kernel {}] a work-group must have at most {} items on this device: {} has {}",
+                    kernel.name, kernel.limits.work_group_size, local.to_string(), local.total());
+}
+
+void wait_for_others(const Queue& queue, const std::vector<const Queue*>& others) {
+  for (const auto* other : others) {
+    const Event done[] = {cl::marker(other->get())};
+    cl::flush(other->get());
+    cl::barrier(queue.get(), done);
+  }
+}
+
+void let_others_wait(const Event& launched, const Queue& queue,
+                     const std::vector<const Queue*>& others) {
+  if (others.empty()) return;
+  cl::flush(queue.get());
+  const Event done[] = {launched};
+  for (const auto* other : others) cl::barrier(other->get(), done);
+}
+
+}  // namespace
+
+bool may_write(const KernelState& kernel, std::size_t index, const KernelArg& arg) {
+  if (arg.kind() != KernelArg::Kind::memory) return false;
+  return !kernel.parameters_known || kernel.parameters[index].writable;
+}
+
+WorkSize default_local_size(const KernelState& kernel, const WorkSize& global,
+                            const WorkSize& preferred) {
+  if (kernel.limits.required_size[0] != 0) {
+    const auto& required = kernel.limits.required_size;
+    return WorkSize(std::vector<std::size_t>(required.begin(), required.begin() + global.rank()));
+  }
+  const auto wanted = preferred.empty() ? WorkSize(64) : preferred;
+  const bool divides =
+      global[0] % wanted[0] == 0 && global[1] % wanted[1] == 0 && global[2] % wanted[2] == 0;
+  if (wanted.rank() > global.rank() || !divides) return {};
+  return wanted.total() <= kernel.limits.work_group_size ? wanted : WorkSize();
+}
+
+Event enqueue_kernel(const Queue& queue, KernelState& kernel, const WorkSize& global,
+                     const WorkSize& local, std::span<const KernelArg> args) {
+  check<DeviceError>(!queue.is_cpu(),
+                     "[kernel {}] a launch needs an OpenCL device: the queue is of "
+                     "the CPU backend",
+                     kernel.name);
+  check<ArgumentError>(args.size() == kernel.parameters.size(),
+                       "[kernel {}] the number of arguments must be {}: {}", kernel.name,
+                       kernel.parameters.size(), args.size());
+  check_sizes(queue, kernel, global, local);
+  Event done;
+  if (global.total() == 0) return done;
+  const auto padded = local.padded(global.rank());
+  Binder binder(queue, kernel);
+  const std::lock_guard lock(kernel.mutex);
+  for (std::size_t i = 0; i < args.size(); ++i) binder.bind(i, args[i]);
+  wait_for_others(queue, binder.other_queues());
+  queue.state().recent.add(kernel.interned);
+  cl::enqueue(queue.get(), kernel.kernel.get(), global.rank(), global.data(),
+              padded.empty() ? nullptr : padded.data(), &done);
+  binder.finish();
+  let_others_wait(done, queue, binder.other_queues());
+  log::debug(4, "launch {} global {} local {}", kernel.name, global.to_string(), local.to_string());
+  return done;
+}
+
+}  // namespace netcl

@@ -1,0 +1,55 @@
+// Program and Kernel: looking at what was built. Launching a Kernel lives in src/tune, because a
+// launch without a local size may have to measure first.
+#include "base/check.h"
+#include "kernel/program_state.h"
+
+namespace netcl {
+namespace {
+
+const detail::ProgramState& required(const std::shared_ptr<detail::ProgramState>& state) {
+  check<ArgumentError>(state != nullptr, "[Program] the program must be built first");
+  return *state;
+}
+
+const detail::KernelState& required(const std::shared_ptr<detail::KernelState>& state) {
+  check<ArgumentError>(state != nullptr, "[Kernel] the kernel must be built first");
+  return *state;
+}
+
+}  // namespace
+
+const KernelSpec& Program::spec() const { return required(state_).spec; }
+
+std::vector<std::string> Program::kernel_names() const {
+  std::vector<std::string> names;
+  for (const auto& kernel : required(state_).compiled->kernels) names.push_back(kernel->name);
+  return names;
+}
+
+bool Program::has_kernel(std::string_view name) const {
+  return required(state_).compiled->find(name) != nullptr;
+}
+
+Kernel Program::kernel(std::string_view name) const {
+  auto found = required(state_).compiled->find(name);
+  check<ArgumentError>(found != nullptr,
+                       "[Program] the program must have the kernel '{}': it has {}", name,
+                       join(kernel_names(), ", "));
+  const auto& spec = state_->spec;
+  return Kernel(std::move(found),
+                {spec.workgroup_size, spec.max_workgroup_size, spec.guards_range, spec.tune});
+}
+
+Kernel Program::kernel() const { return kernel(spec().name); }
+
+const std::string& Kernel::name() const { return required(state_).name; }
+const std::vector<KernelParameterInfo>& Kernel::parameters() const {
+  return required(state_).parameters;
+}
+std::size_t Kernel::max_work_group_size() const { return required(state_).limits.work_group_size; }
+std::string Kernel::to_source() const { return *required(state_).source; }
+std::uintptr_t Kernel::int_ptr() const {
+  return reinterpret_cast<std::uintptr_t>(required(state_).kernel.get());
+}
+
+}  // namespace netcl

@@ -1,0 +1,51 @@
+// Compiled programs, kept per context in memory and per user on disk. The key is the content:
+// source, options, device and driver; never a name.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cl/cl.h"
+#include "netcl/kernel.h"
+
+namespace netcl {
+
+namespace detail {
+
+// A kernel function of a compiled program on one device.
+struct KernelState {
+  std::string name;
+  const char* interned = nullptr;
+  Device device;
+  std::vector<KernelParameterInfo> parameters;
+  bool parameters_known = false;  // false: the driver told only their number
+  cl::KernelLimits limits{};
+  std::mutex mutex;  // setting arguments and enqueueing is one step
+  Ref<_cl_kernel> kernel;
+  std::shared_ptr<const std::string> source;
+  std::string options;
+  std::string source_hash;  // of source and options
+};
+
+}  // namespace detail
+
+// One program for one device.
+struct CompiledProgram {
+  Ref<_cl_program> program;
+  std::vector<std::shared_ptr<detail::KernelState>> kernels;
+  std::string source_hash;
+
+  std::shared_ptr<detail::KernelState> find(std::string_view name) const;  // null when absent
+};
+
+// Compiles `source` for `device`, or returns what an earlier call, thread or process compiled.
+// Any number of threads may ask: each program is compiled once. Throws BuildError.
+std::shared_ptr<const CompiledProgram> compile(const Context& context, const Device& device,
+                                               const std::string& source,
+                                               const std::vector<std::string>& options);
+
+}  // namespace netcl

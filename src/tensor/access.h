@@ -1,0 +1,29 @@
+// What the other files of the tensor layer, and the ops above it, may see of a Tensor.
+#pragma once
+
+#include "netcl/backend.h"
+
+namespace netcl {
+
+struct TensorAccess {
+  static Tensor make(DeviceArray array, const Queue& queue, const Shape& shape, DType dtype) {
+    return Tensor(std::move(array), queue, shape, contiguous_strides(shape), 0, dtype);
+  }
+  static const DeviceArray& array(const Tensor& tensor) { return tensor.storage_; }
+  static StridedView view(const Tensor& tensor) {
+    return {tensor.storage_, tensor.dtype_, tensor.offset_, tensor.strides_};
+  }
+};
+
+// Calls `f` with the backend of a queue.
+template <class F>
+decltype(auto) with_backend(const Queue& queue, F&& f) {
+  if (queue.is_cpu()) {
+    CPUBackend backend(queue);
+    return f(static_cast<DeviceBackend&>(backend));
+  }
+  OpenCLBackend backend(queue);
+  return f(static_cast<DeviceBackend&>(backend));
+}
+
+}  // namespace netcl

@@ -1,0 +1,111 @@
+// Copies elements between two strided arrays of different dtypes. One work-item owns one element;
+// the range is guarded, so the global size may be rounded up.
+// Defines: SRC_<dtype> and DST_<dtype> (float16 bfloat16 float32 float64 int8 uint8 int32 int64
+// bool), INDEX, RANK as in copy.cl.
+// Meaning, as on the host: integers saturate, NaN becomes 0, fractions are cut, bool is "not zero",
+// floating values are rounded once to nearest even.
+
+#include "tensor/kernels/index.cl"
+
+#if defined(SRC_float64) || defined(DST_float64)
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+#endif
+
+// V is what a loaded element is computed in.
+#if defined(SRC_float16)
+#define SRC half
+#define V float
+#define LOAD_SRC(p, i) vload_half(i, p)
+#elif defined(SRC_bfloat16)
+#define SRC ushort
+#define V float
+#define LOAD_SRC(p, i) as_float((uint)(p)[i] << 16)
+#elif defined(SRC_float32)
+#define SRC float
+#define V float
+#elif defined(SRC_float64)
+#define SRC double
+#define V double
+#elif defined(SRC_int8)
+#define SRC char
+#define V char
+#elif defined(SRC_int32)
+#define SRC int
+#define V int
+#elif defined(SRC_int64)
+#define SRC long
+#define V long
+#else
+#define SRC uchar
+#define V uchar
+#endif
+#ifndef LOAD_SRC
+#define LOAD_SRC(p, i) (p)[i]
+#endif
+
+#if defined(SRC_float16) || defined(SRC_bfloat16) || defined(SRC_float32) || defined(SRC_float64)
+#define IS_NAN(x) isnan(x)
+#else
+#define IS_NAN(x) 0
+#endif
+
+#if defined(DST_bfloat16)
+ushort bfloat16_bits(float x) {
+  const uint bits = as_uint(x);
+  if (isnan(x)) return (ushort)((bits >> 16) | 0x40u);
+  return (ushort)((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
+}
+#endif
+
+#if defined(DST_bfloat16) && defined(SRC_float64)
+// Rounding to odd first: the second rounding then sees whether anything was cut off.
+float narrowed(double x) {
+  const float cut = convert_float_rtz(x);
+  return isnan(x) || (double)cut == x ? cut : as_float(as_uint(cut) | 1u);
+}
+#elif defined(DST_bfloat16)
+#define narrowed(x) convert_float(x)
+#endif
+
+#if defined(DST_float16)
+#define DST half
+#if defined(SRC_float64)
+#define STORE_DST(p, i, x) vstore_half_rte(x, i, p)
+#else
+#define STORE_DST(p, i, x) vstore_half_rte(convert_float(x), i, p)
+#endif
+#elif defined(DST_bfloat16)
+#define DST ushort
+#define STORE_DST(p, i, x) (p)[i] = bfloat16_bits(narrowed(x))
+#elif defined(DST_float32)
+#define DST float
+#define STORE_DST(p, i, x) (p)[i] = convert_float(x)
+#elif defined(DST_float64)
+#define DST double
+#define STORE_DST(p, i, x) (p)[i] = convert_double(x)
+#elif defined(DST_int8)
+#define DST char
+#define STORE_DST(p, i, x) (p)[i] = IS_NAN(x) ? (char)0 : convert_char_sat(x)
+#elif defined(DST_uint8)
+#define DST uchar
+#define STORE_DST(p, i, x) (p)[i] = IS_NAN(x) ? (uchar)0 : convert_uchar_sat(x)
+#elif defined(DST_int32)
+#define DST int
+#define STORE_DST(p, i, x) (p)[i] = IS_NAN(x) ? 0 : convert_int_sat(x)
+#elif defined(DST_int64)
+#define DST long
+#define STORE_DST(p, i, x) (p)[i] = IS_NAN(x) ? 0L : convert_long_sat(x)
+#else
+#define DST uchar
+#define STORE_DST(p, i, x) (p)[i] = (uchar)((x) != 0)
+#endif
+
+__kernel void cast(__global const SRC* src, __global DST* dst, ulong n, long dst_offset,
+                   long src_offset, long8 sizes, long8 dst_strides, long8 src_strides) {
+  const INDEX gid = (INDEX)get_global_id(0);
+  if (gid >= n) return;
+  long d = dst_offset, s = src_offset;
+  STRIDED_INDEX(gid, sizes, dst_strides, src_strides, d, s);
+  const V x = LOAD_SRC(src, s);
+  STORE_DST(dst, d, x);
+}
