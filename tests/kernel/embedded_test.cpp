@@ -2,44 +2,27 @@
 #include "kernel/embedded.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
 
 #include "netcl/error.h"
+#include "support/scoped_env.h"
+#include "support/temp_dir.h"
 
 namespace netcl {
 namespace {
 
-namespace fs = std::filesystem;
-
-std::string file_text(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-}
-
 // A directory laid out like src/ that NETCL_KERNEL_DIR points to while the object lives.
-class KernelDir {
- public:
-  KernelDir() : dir_(fs::temp_directory_path() / ("netcl-kernels-" + std::to_string(::getpid()))) {
-    fs::create_directories(dir_ / "some/kernels");
-    ::setenv("NETCL_KERNEL_DIR", dir_.c_str(), 1);
-  }
-  ~KernelDir() {
-    ::unsetenv("NETCL_KERNEL_DIR");
-    fs::remove_all(dir_);
-  }
+struct KernelDir {
+  KernelDir() { std::filesystem::create_directories(dir / "some/kernels"); }
   void write(const std::string& path, const std::string& text) {
-    std::ofstream(dir_ / path, std::ios::binary) << text;
+    test::write_text(dir / path, text);
   }
 
- private:
-  fs::path dir_;
+  test::TempDir dir;
+  test::ScopedEnv env{"NETCL_KERNEL_DIR", dir.path().c_str()};
 };
 
 TEST(Embedded, PathsAreSortedAndEveryTextIsThatOfTheFile) {
@@ -47,7 +30,8 @@ TEST(Embedded, PathsAreSortedAndEveryTextIsThatOfTheFile) {
   EXPECT_FALSE(paths.empty());
   EXPECT_TRUE(std::is_sorted(paths.begin(), paths.end()));
   for (const auto path : paths) {
-    EXPECT_EQ(kernel_source(path), file_text(fs::path(NETCL_SOURCE_DIR) / path)) << path;
+    EXPECT_EQ(kernel_source(path), test::read_text(NETCL_SOURCE_DIR "/" + std::string(path)))
+        << path;
   }
 }
 
@@ -61,15 +45,15 @@ TEST(Embedded, UnknownPathIsAnErrorThatNamesIt) {
 }
 
 TEST(Embedded, DirectoryReplacesTheTableAndIsReadEveryTime) {
-  KernelDir dir;
-  dir.write("some/kernels/a.cl", "first \xc3\xa9 \"text\"\\n");
+  KernelDir kernels;
+  kernels.write("some/kernels/a.cl", "first \xc3\xa9 \"text\"\\n");
   EXPECT_EQ(kernel_source("some/kernels/a.cl"), "first \xc3\xa9 \"text\"\\n");
-  dir.write("some/kernels/a.cl", "second");
+  kernels.write("some/kernels/a.cl", "second");
   EXPECT_EQ(kernel_source("some/kernels/a.cl"), "second");
 }
 
 TEST(Embedded, DirectoryWithoutTheFileIsAnError) {
-  KernelDir dir;
+  KernelDir kernels;
   EXPECT_THROW(kernel_source("some/kernels/b.cl"), Error);
   EXPECT_THROW(kernel_source("some/kernels"), Error);
   for (const auto path : embedded_kernel_paths()) EXPECT_THROW(kernel_source(path), Error) << path;
