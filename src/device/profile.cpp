@@ -7,6 +7,7 @@
 #include "base/env.h"
 #include "base/log.h"
 #include "device/family.h"
+#include "device/strategy.h"
 #include "netcl/device.h"
 
 namespace netcl {
@@ -176,18 +177,28 @@ ExtendedDeviceProfile make_profile(const DeviceQueries& queries) {
   return profile;
 }
 
-std::string kernel_strategy(const DeviceProfile& profile) {
+std::string_view detail::asked_strategy() {
   const auto asked = env::text("NETCL_KERNEL_STRATEGY");
-  if (asked == "portable" || asked == "optimized") return asked;
-  if (asked != "auto" && !asked.empty())
+  for (const std::string_view known : {"portable", "optimized", "auto"})
+    if (asked == known) return known;
+  if (!asked.empty())
     log::warn_once(fmt::format(
         "NETCL_KERNEL_STRATEGY={} is none of portable, optimized, auto: using auto", asked));
+  return "auto";
+}
+
+std::string_view detail::decide_strategy(std::string_view asked, const DeviceProfile& profile) {
+  if (asked != "auto") return asked;
   if (profile.is_cpu || profile.tiny_local_mem) return "portable";
   // Vendors write more than their name: "NVIDIA Corporation", "Advanced Micro Devices, Inc."
-  const bool known_vendor = detail::contains(profile.vendor, "nvidia") ||
-                            detail::contains(profile.vendor, "advanced micro devices") ||
-                            detail::contains_word(profile.vendor, "amd");
+  const bool known_vendor = contains(profile.vendor, "nvidia") ||
+                            contains(profile.vendor, "advanced micro devices") ||
+                            contains_word(profile.vendor, "amd");
   return profile.has_subgroups || profile.has_fp16 || known_vendor ? "optimized" : "portable";
+}
+
+std::string kernel_strategy(const DeviceProfile& profile) {
+  return std::string(detail::decide_strategy(detail::asked_strategy(), profile));
 }
 
 }  // namespace netcl
