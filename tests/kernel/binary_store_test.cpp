@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <filesystem>
 #include <random>
 #include <string>
@@ -153,21 +154,34 @@ TEST(BinaryStore, FindsSwappedEntries) {
   });
 }
 
-// Lengths that lie, under a checksum that is right: only the bounds checks stand in the way.
+// An entry with other lengths, under a checksum that is right.
+std::vector<std::byte> with_lengths(std::vector<std::byte> file,
+                                    const std::array<std::uint64_t, 3>& lengths) {
+  file.resize(file.size() - sizeof(Sha256Digest));
+  for (std::size_t i = 0; i < 24; ++i)
+    file[8 + 4 + 64 + i] = static_cast<std::byte>(lengths[i / 8] >> (8 * (i % 8)));
+  const auto digest = Sha256().update(file).digest();
+  file.insert(file.end(), digest.begin(), digest.end());
+  return file;
+}
+
 TEST(BinaryStore, LengthsAreCheckedEvenUnderAValidChecksum) {
-  const auto good = encode_entry(key_of(1), program_of(1));
-  constexpr std::size_t kLengths = 8 + 4 + 64;
-  for (int field = 0; field < 3; ++field)
-    for (const auto value :
-         {std::uint64_t{0}, std::uint64_t{1'000}, UINT64_MAX, UINT64_MAX - 100, UINT64_MAX / 2}) {
-      auto bad = std::vector(good.begin(), good.end() - 32);
-      for (int i = 0; i < 8; ++i)
-        bad[kLengths + 8 * field + i] = static_cast<std::byte>(value >> (8 * i));
-      const auto digest = Sha256().update(bad).digest();
-      bad.insert(bad.end(), digest.begin(), digest.end());
-      EXPECT_THROW(decode_entry(key_of(1), bad), FormatError) << field << " " << value;
+  const auto program = program_of(1);
+  const auto file = encode_entry(key_of(1), program);
+  const std::array<std::uint64_t, 3> good{program.description.size(), program.metadata.size(),
+                                          program.binary.size()};
+  EXPECT_EQ(decode_entry(key_of(1), with_lengths(file, good)).binary, program.binary);
+  for (std::size_t field = 0; field < 3; ++field)
+    for (const auto value : {std::uint64_t{0}, std::uint64_t{1'000}, UINT64_MAX, UINT64_MAX / 2}) {
+      auto bad = good;
+      bad[field] = value;
+      EXPECT_THROW(decode_entry(key_of(1), with_lengths(file, bad)), FormatError) << value;
     }
-  EXPECT_EQ(decode_entry(key_of(1), good).binary, program_of(1).binary);
+  // The sum is right only because it wraps.
+  const auto total = good[0] + good[1] + good[2];
+  for (const auto& bad : {std::array<std::uint64_t, 3>{UINT64_MAX, total + 1, 0},
+                          std::array<std::uint64_t, 3>{0, UINT64_MAX - 9, total + 10}})
+    EXPECT_THROW(decode_entry(key_of(1), with_lengths(file, bad)), FormatError) << bad[0];
 }
 
 // Puts and gets in a directory that cannot serve: one warning, misses, and no exception.

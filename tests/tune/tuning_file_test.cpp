@@ -128,6 +128,9 @@ TEST(TuningFile, RefusesDeepAndHugeFiles) {
     const auto n = static_cast<std::size_t>(depth);
     EXPECT_FALSE(loader.load(file_with(std::string(n, '[') + std::string(n, ']'))));
     EXPECT_FALSE(loader.load(std::string(n, '[')));
+    // In a field that nobody reads, so that nothing but the depth is wrong.
+    const auto ignored = "\"later\": " + std::string(n, '[') + std::string(n, ']') + ", \"device\"";
+    EXPECT_FALSE(loader.load(file_with(replaced(kEntry, "\"device\"", ignored)))) << depth;
     std::string objects;
     for (int i = 0; i < std::min(depth, 100'000); ++i) objects += "{\"a\":";
     EXPECT_FALSE(loader.load(objects));
