@@ -1,6 +1,7 @@
 // All of netcl.
 #pragma once
 
+#include "netcl/autotuner.h"
 #include "netcl/backend.h"
 #include "netcl/capabilities.h"
 #include "netcl/device.h"
@@ -8,9 +9,13 @@
 #include "netcl/environment.h"
 #include "netcl/error.h"
 #include "netcl/kernel.h"
+#include "netcl/kernel_selector.h"
 #include "netcl/memory.h"
 #include "netcl/opencl.h"
+#include "netcl/profiling.h"
+#include "netcl/program_cache.h"
 #include "netcl/runtime.h"
 #include "netcl/shape.h"
 #include "netcl/tensor.h"
+#include "netcl/tuning_store.h"
 #include "netcl/version.h"

@@ -150,9 +150,9 @@ class Tensor {
   AsyncHostArray to_host_async() const;
   template <class T>
   std::vector<T> to_vector() const;
-  double item() const;                    // of a tensor with one element
-  void wait() const;                      // until all work on the tensor's queue is done
-  Tensor& write(const HostView& values);  // in place; equal shapes, dtype converted
+  double item() const;  // of a tensor with one element
+  void wait() const;    // until all work on the tensor's queue is done
+  const Tensor& write(const HostView& values) const;  // in place; equal shapes, dtype converted
 
   // ---- copies
   Tensor clone() const;
@@ -161,7 +161,8 @@ class Tensor {
   Tensor to(const DeviceHandle& device) const;
   Tensor to(const Queue& queue) const;  // itself when it already is there
   Tensor to(std::string_view selector) const;
-  Tensor& copy_from(const Tensor& other);  // in place, through views, dtype converted
+  // In place, through views, dtype converted. Like a pointer, a const Tensor has writable elements.
+  const Tensor& copy_from(const Tensor& other) const;
 
   // ---- views: they share storage
   Tensor reshape(const std::vector<std::int64_t>& sizes) const;  // one -1; copies when it must

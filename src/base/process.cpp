@@ -53,6 +53,8 @@ void require(const char* where) {
 }
 
 void at_exit(void (*hook)()) {
+  static std::once_flag registered;  // hooks also run where no driver was ever loaded
+  std::call_once(registered, [] { std::atexit(at_exit_handler); });
   for (auto& slot : g_hooks) {
     void (*empty)() = nullptr;
     if (slot.load() == hook || slot.compare_exchange_strong(empty, hook)) return;
@@ -61,10 +63,11 @@ void at_exit(void (*hook)()) {
 }
 
 void shutdown() noexcept {
-  if (g_state.load() != kUsed || g_hooks_done.exchange(true)) return;
+  if (g_state.load() == kForked || g_hooks_done.exchange(true)) return;
   for (auto& slot : g_hooks)
     if (auto* hook = slot.load()) hook();
-  g_state.store(kShutDown);
+  int used = kUsed;  // the CPU backend alone needs no protection from itself
+  g_state.compare_exchange_strong(used, kShutDown);
 }
 
 }  // namespace netcl::process

@@ -12,6 +12,7 @@
 #include "base/process.h"
 #include "cl/state.h"
 #include "netcl/capabilities.h"
+#include "profiling/recorder.h"
 
 namespace netcl {
 namespace {
@@ -294,6 +295,13 @@ void let_others_wait(const Event& launched, const Queue& queue,
   for (const auto* other : others) cl::barrier(other->get(), done);
 }
 
+double memory_bytes(std::span<const KernelArg> args) {
+  double bytes = 0;
+  for (const auto& arg : args)
+    if (arg.kind() == KernelArg::Kind::memory) bytes += static_cast<double>(arg.size());
+  return bytes;
+}
+
 }  // namespace
 
 bool may_write(const KernelState& kernel, std::size_t index, const KernelArg& arg) {
@@ -336,6 +344,8 @@ Event enqueue_kernel(const Queue& queue, KernelState& kernel, const WorkSize& gl
               padded.empty() ? nullptr : padded.data(), &done);
   binder.finish();
   let_others_wait(done, queue, binder.other_queues());
+  if (profiling::enabled())
+    profiling::record_launch(queue, kernel.interned, done, memory_bytes(args));
   log::debug(4, "launch {} global {} local {}", kernel.name, global.to_string(), local.to_string());
   return done;
 }

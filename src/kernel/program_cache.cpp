@@ -16,6 +16,7 @@
 #include "kernel/build_log.h"
 #include "netcl/capabilities.h"
 #include "netcl/program_cache.h"
+#include "profiling/recorder.h"
 
 namespace netcl {
 namespace {
@@ -98,6 +99,7 @@ std::shared_ptr<detail::KernelState> make_kernel(const Request& request, _cl_pro
   kernel->name = name;
   kernel->interned = intern(name);
   kernel->device = request.device;
+  kernel->context = request.context.get();
   kernel->kernel = cl::create_kernel(program, name);
   kernel->limits = cl::kernel_limits(kernel->kernel.get(), request.device);
   kernel->source = std::move(source);
@@ -225,6 +227,7 @@ std::shared_ptr<const CompiledProgram> compile(const Context& context, const Dev
   check<DeviceError>(static_cast<bool>(context),
                      "[build] a kernel needs an OpenCL device: the CPU "
                      "backend has none");
+  profiling::start_from_environment();
   const auto request = make_request(context, device, source, options);
   const auto map = context.state().attachments.get<ProgramMap>([] { return new ProgramMap(); });
   // One map serves all devices of the context; drivers of equal name may still be two devices.

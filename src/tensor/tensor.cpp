@@ -158,7 +158,7 @@ void Tensor::wait() const {
   queue_.finish();
 }
 
-Tensor& Tensor::write(const HostView& values) {
+const Tensor& Tensor::write(const HostView& values) const {
   require("write");
   check<ShapeError>(values.shape == shape_, "[write] the shape must be the tensor's {}: {}",
                     shape_.to_string(), values.shape.to_string());
@@ -167,7 +167,7 @@ Tensor& Tensor::write(const HostView& values) {
 
 // ---- copies
 
-Tensor& Tensor::copy_from(const Tensor& other) {
+const Tensor& Tensor::copy_from(const Tensor& other) const {
   require("copy_from");
   other.require("copy_from");
   check<ShapeError>(other.shape_ == shape_, "[copy_from] the shape must be the tensor's {}: {}",

@@ -40,26 +40,26 @@ Shape completed(const std::vector<std::int64_t>& sizes, const Shape& from) {
 bool viewed_strides(const Shape& from, const Strides& strides, const Shape& to, Strides& result) {
   result = contiguous_strides(to);
   if (from.numel() <= 1 || is_contiguous(from, strides)) return true;
-  std::int64_t next = to.rank() - 1;
-  std::int64_t run = 1;  // elements of the run of old axes looked at
-  std::int64_t step = strides[static_cast<std::size_t>(from.rank() - 1)];
-  for (auto axis = from.rank() - 1; axis >= 0; --axis) {
-    run *= from[axis];
-    const auto stride = strides[static_cast<std::size_t>(axis)];
-    const bool joins =
-        axis > 0 &&
-        (from[axis - 1] == 1 || strides[static_cast<std::size_t>(axis - 1)] == from[axis] * stride);
-    if (joins) continue;
-    std::int64_t covered = 1;
-    while (next >= 0 && (covered < run || to[next] == 1)) {
-      result[static_cast<std::size_t>(next)] = covered * step;
-      covered *= to[next--];
+  auto next = to.rank() - 1;
+  auto axis = from.rank() - 1;
+  while (axis >= 0) {
+    if (from[axis] == 1) {  // its stride means nothing
+      --axis;
+      continue;
     }
+    const auto step = strides[static_cast<std::size_t>(axis)];
+    auto run = from[axis--];
+    for (; axis >= 0; --axis) {
+      if (from[axis] == 1) continue;
+      if (strides[static_cast<std::size_t>(axis)] != run * step) break;
+      run *= from[axis];
+    }
+    std::int64_t covered = 1;
+    for (; next >= 0 && covered < run; covered *= to[next--])
+      result[static_cast<std::size_t>(next)] = covered * step;
     if (covered != run) return false;
-    if (axis > 0) step = strides[static_cast<std::size_t>(axis - 1)];
-    run = 1;
   }
-  return next < 0;
+  return true;
 }
 
 }  // namespace

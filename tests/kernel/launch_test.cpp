@@ -1,0 +1,192 @@
+// Arguments and sizes of launches: what is accepted, converted, and refused with which words.
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "netcl/netcl.h"
+#include "support/devices.h"
+
+namespace netcl {
+namespace {
+
+std::string error_of(const std::function<void()>& f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+bool says(const std::string& text, std::initializer_list<const char*> parts) {
+  for (const char* part : parts)
+    if (text.find(part) == std::string::npos) return false;
+  return true;
+}
+
+class Launch : public testing::Test {
+ protected:
+  void SetUp() override {
+    NETCL_NEED_OPENCL();
+    queue = manager().default_device("opencl").queue;
+    scalars = KernelSpec{.name = "scalars",
+                         .src =
+                             "__kernel void scalars(__global double* out, char a, uchar b, "
+                             "short c, ushort d, int e, uint f, long g, ulong h, float i) {\n"
+                             "out[0]=a; out[1]=b; out[2]=c; out[3]=d; out[4]=e; out[5]=f;\n"
+                             "out[6]=g; out[7]=h; out[8]=i; }",
+                         .tune = false}
+                  .build(queue);
+    axpy = KernelSpec{.name = "axpy",
+                      .src =
+                          "__kernel void axpy(__global const float* x, __global float* y, "
+                          "float alpha, int n) {\n"
+                          "  int i = get_global_id(0); if (i < n) y[i] += alpha * x[i]; }",
+                      .tune = false}
+               .build(queue);
+  }
+  Queue queue;
+  Program scalars, axpy;
+};
+
+TEST_F(Launch, ScalarsBecomeTheDeclaredType) {
+  const auto out = Tensor::from_shape(queue, {9}, DType::float64);
+  scalars.run(queue, 1, 1, out, -5, 200, -300, 60000, -70000, 4000000000u, std::int64_t{-1} << 40,
+              std::uint64_t{1} << 63, 1.5);
+  EXPECT_EQ(out.to_vector<double>(),
+            (std::vector<double>{-5, 200, -300, 60000, -70000, 4e9, -0x1p40, 0x1p63, 1.5}));
+  // Integers given as floating numbers, and the other way round.
+  scalars.run(queue, 1, 1, out, 1.0, 2.0f, 3, 4, 5.0, 6, 7.0, 8, 9);
+  EXPECT_EQ(out.to_vector<double>(), (std::vector<double>{1, 2, 3, 4, 5, 6, 7, 8, 9}));
+}
+
+TEST_F(Launch, ScalarsThatDoNotFitAreErrors) {
+  const auto out = Tensor::from_shape(queue, {9}, DType::float64);
+  const auto run = [&](auto a, auto b, auto e, auto h, auto i) {
+    return error_of([&] { scalars.run(queue, 1, 1, out, a, b, 0, 0, e, 0, 0, h, i); });
+  };
+  EXPECT_TRUE(says(run(128, 0, 0, 0, 0), {"parameter 'a'", "char", "128"}));
+  EXPECT_TRUE(says(run(0, -1, 0, 0, 0), {"parameter 'b'", "uchar", "-1"}));
+  EXPECT_TRUE(says(run(0, 0, std::int64_t{1} << 31, 0, 0), {"parameter 'e'", "2147483648"}));
+  EXPECT_TRUE(says(run(0, 0, 0.5, 0, 0), {"parameter 'e'", "0.5"}));
+  EXPECT_TRUE(says(run(0, 0, 0, 0x1p64, 0), {"parameter 'h'"}));
+  EXPECT_TRUE(says(run(0, 0, 0, 0, 1e300), {"parameter 'i'", "float"}));
+  EXPECT_EQ(run(-128, 255, -2147483647 - 1, 0, INFINITY), "no error");
+}
+
+TEST_F(Launch, WrongArgumentsNameTheParameter) {
+  const auto x = Tensor::from_shape(queue, {8}), y = Tensor::from_shape(queue, {8});
+  const auto run = [&](auto&&... args) {
+    return error_of([&] { axpy.run(queue, 8, 8, args...); });
+  };
+  EXPECT_TRUE(says(run(x, y, 1.0f), {"kernel axpy", "4", "3"}));
+  EXPECT_TRUE(says(run(x, y, x, 8), {"parameter 'alpha'", "pointer"}));
+  EXPECT_TRUE(says(run(x, 1, 1.0f, 8), {"parameter 'y'", "memory"}));
+  EXPECT_TRUE(says(run(x.astype(DType::float64), y, 1, 8), {"parameter 'x'", "float", "float64"}));
+  EXPECT_TRUE(says(run(x, Tensor(), 1, 8), {"empty"}));
+  EXPECT_TRUE(says(run(x.to("cpu"), y, 1, 8), {"parameter 'x'", "CPU backend"}));
+  EXPECT_TRUE(says(run(KernelArg::local(64), y, 1, 8), {"parameter 'x'", "local"}));
+  auto lease = get_persistent_pool(queue)->allocate(64);
+  EXPECT_EQ(run(x, lease, 1.0f, 8), "no error");
+  lease.release();
+  EXPECT_TRUE(says(run(x, lease, 1.0f, 8), {"parameter 'y'", "released"}));
+  const auto matrix = Tensor::from_shape(queue, {4, 4});
+  EXPECT_TRUE(says(run(matrix.transpose(), y, 1, 8), {"contiguous"}));
+}
+
+TEST_F(Launch, MemoryOfAnotherContextIsRefused) {
+  const auto device = manager().default_device("opencl");
+  DeviceManager other;
+  const auto foreign = other.default_device("opencl").queue;
+  const auto x = Tensor::from_shape(foreign, {8}), y = Tensor::from_shape(queue, {8});
+  EXPECT_TRUE(
+      says(error_of([&] { axpy.run(queue, 8, 8, x, y, 1, 8); }), {"parameter 'x'", "context"}));
+  EXPECT_TRUE(says(error_of([&] { axpy.run(queue, 8, 8, x.buffer(), y, 1, 8); }),
+                   {"parameter 'x'", "context"}));
+}
+
+TEST_F(Launch, SizesAreChecked) {
+  const auto x = Tensor::from_shape(queue, {64}), y = Tensor::from_shape(queue, {64});
+  const auto run = [&](const WorkSize& global, const WorkSize& local) {
+    return error_of([&] { axpy.run(queue, global, local, x, y, 1, 64); });
+  };
+  EXPECT_TRUE(says(run(100, 64), {"multiple", "(100,)", "(64,)"}));
+  EXPECT_TRUE(says(run(64, {8, 8}), {"dimensions"}));
+  EXPECT_TRUE(says(run({}, 8), {"global size"}));
+  EXPECT_TRUE(says(run(1 << 24, 1 << 24), {"local size"}) ||
+              says(run(1 << 24, 1 << 24), {"items"}));
+  EXPECT_EQ(run(0, nullptr), "no error") << "nothing to do";
+  EXPECT_EQ(run({64, 1}, 8), "no error") << "a shorter local size is padded with 1";
+  EXPECT_EQ(run(61, nullptr), "no error") << "a prime size is the driver's business";
+  EXPECT_THROW(WorkSize({1, 2, 3, 4}), ShapeError);
+  EXPECT_THROW(WorkSize(-1), ShapeError);
+}
+
+TEST_F(Launch, ViewsAtAnyOffset) {
+  const auto x = Tensor::arange(queue, 0, 1000, 1, DType::float32);
+  for (const std::int64_t start : {0, 1, 3, 32, 64, 977}) {
+    const auto y = Tensor::full(queue, {1000}, 1);
+    axpy.run(queue, 20, nullptr, x.narrow(0, start, 20), y.narrow(0, start, 20), 2.0f, 20);
+    const auto values = y.to_vector<float>();
+    for (std::int64_t i = 0; i < 1000; ++i)
+      ASSERT_EQ(values[static_cast<std::size_t>(i)],
+                i >= start && i < start + 20 ? 1 + 2 * static_cast<float>(i) : 1)
+          << start << " " << i;
+  }
+}
+
+TEST_F(Launch, LocalMemoryAndStructs) {
+  const auto program =
+      KernelSpec{.name = "reversed",
+                 .src =
+                     "__kernel void reversed(__global int* x, __local int* t, int4 add) {\n"
+                     "  int i = get_local_id(0); t[i] = x[i];\n"
+                     "  barrier(CLK_LOCAL_MEM_FENCE);\n"
+                     "  x[i] = t[get_local_size(0) - 1 - i] + add.w; }",
+                 .tune = false}
+          .build(queue);
+  const auto x = Tensor::arange(queue, 0, 4, 1, DType::int32);
+  alignas(16) const std::int32_t add[4] = {0, 0, 0, 10};
+  program.run(queue, 4, 4, x, KernelArg::local(16), KernelArg::by_value(add, sizeof add));
+  EXPECT_EQ(x.to_vector<int>(), (std::vector<int>{13, 12, 11, 10}));
+  EXPECT_TRUE(says(error_of([&] {
+                     program.run(queue, 4, 4, x, KernelArg::local(0),
+                                 KernelArg::by_value(add, sizeof add));
+                   }),
+                   {"parameter 't'", "0 bytes"}));
+}
+
+TEST_F(Launch, TensorsOfASecondQueueAreOrdered) {
+  const auto device = manager().default_device("opencl");
+  const auto second = Queue::create(device.context, queue.device());
+  for (int round = 0; round < 20; ++round) {
+    auto x = Tensor::random(queue, {1 << 18}, 1);
+    const auto y = Tensor::full(second, {1 << 18}, 0);
+    axpy.run(second, 1 << 18, nullptr, x, y, 1.0f, 1 << 18);  // waits for the first queue
+    x.copy_from(Tensor::full(queue, {1 << 18}, -1));          // and this waits for the second
+    EXPECT_EQ(y.to_vector<float>(), Tensor::random(queue, {1 << 18}, 1).to_vector<float>());
+  }
+}
+
+TEST_F(Launch, AnEventComesBack) {
+  const auto x = Tensor::from_shape(queue, {64}), y = Tensor::from_shape(queue, {64});
+  const auto event = axpy.run(queue, 64, 64, x, y, 1, 64);
+  event.wait();
+  EXPECT_TRUE(event.is_complete());
+  EXPECT_TRUE(axpy.run(queue, 0, nullptr, x, y, 1, 64).is_complete());
+}
+
+TEST_F(Launch, ParametersAreKnown) {
+  const auto& parameters = axpy.kernel().parameters();
+  ASSERT_EQ(parameters.size(), 4u);
+  EXPECT_EQ(parameters[0].name, "x");
+  EXPECT_EQ(parameters[0].type, "float*");
+  EXPECT_FALSE(parameters[0].writable);
+  EXPECT_TRUE(parameters[1].writable);
+  EXPECT_EQ(parameters[3].address_space, "value");
+  EXPECT_GT(axpy.kernel().max_work_group_size(), 0u);
+  EXPECT_NE(axpy.kernel().int_ptr(), 0u);
+}
+
+}  // namespace
+}  // namespace netcl
