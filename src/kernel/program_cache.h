@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cl/cl.h"
+#include "kernel/local_size_memo.h"
 #include "netcl/kernel.h"
 
 namespace netcl {
@@ -21,6 +22,7 @@ struct KernelState {
   std::string name;
   const char* interned = nullptr;
   Device device;
+  _cl_context* context = nullptr;  // kept alive by the driver's kernel; owning it would be a cycle
   std::vector<KernelParameterInfo> parameters;
   bool parameters_known = false;  // false: the driver told only their number
   cl::KernelLimits limits{};
@@ -29,6 +31,7 @@ struct KernelState {
   std::shared_ptr<const std::string> source;
   std::string options;
   std::string source_hash;  // of source and options
+  LocalSizeMemo memo;
 };
 
 }  // namespace detail
