@@ -33,7 +33,10 @@ struct AutotuneResult {
 // Chooses local sizes: by rule (choose_local_size, global_local_sizes) or by measuring (tune).
 class WorkGroupTuner {
  public:
-  explicit WorkGroupTuner(std::size_t max_local = 256);
+  // By rule at most 256; tune() measures up to 1024.
+  WorkGroupTuner() = default;
+  // At most `max_local` in both.
+  explicit WorkGroupTuner(std::size_t max_local);
   WorkGroupTuner(Kernel kernel, WorkSize global_size, std::vector<WorkSize> candidates = {});
 
   std::size_t max_local() const { return max_local_; }
@@ -45,11 +48,13 @@ class WorkGroupTuner {
   std::pair<std::size_t, WorkSize> global_local_sizes(std::size_t items,
                                                       const Device& device) const;
 
-  // Measures the candidates (default: powers of two and their two- and three-dimensional products
-  // within the limits of device and kernel) and returns the fastest right one. Arguments that the
-  // kernel may write are replaced by scratch copies, so nothing of the caller changes; without
-  // arguments scratch ones are made from the kernel's signature. A candidate whose outputs differ
-  // from the first one's loses.
+  // Measures the candidates (default: what would be taken without tuning, the driver's own choice,
+  // powers of two and their two- and three-dimensional products within the limits of device and
+  // kernel) and returns the fastest right one. An empty size is the driver's choice. Arguments that
+  // the kernel may write are replaced by scratch copies, so nothing of the caller changes. Without
+  // arguments scratch ones are made from the signature: memory with an element per work-item (1 MiB
+  // at least), the global sizes in turn for integers; a kernel that indexes beyond that needs real
+  // arguments. A candidate whose outputs differ from the first one's loses. Nothing is stored.
   AutotuneResult tune(const Queue& queue, const Kernel& kernel, const WorkSize& global_size,
                       const std::vector<WorkSize>& candidates = {},
                       const std::vector<KernelArg>& args = {}) const;
@@ -57,6 +62,7 @@ class WorkGroupTuner {
 
  private:
   std::size_t max_local_ = 256;
+  bool is_bounded_ = false;  // max_local was given
   Kernel kernel_;
   WorkSize global_size_;
   std::vector<WorkSize> candidates_;
@@ -69,7 +75,8 @@ struct TuneProgress {
 };
 
 struct TuneOptions {
-  double budget_seconds = 0;  // 0: no limit; what is not reached stays for the next call
+  // 0: no limit. Looked at between kernels; what is not reached stays for the next call.
+  double budget_seconds = 0;
   bool show_progress = true;  // a bar on standard error when that is a terminal
   std::function<void(const TuneProgress&)> on_progress = {};
 };
@@ -89,18 +96,29 @@ class Autotuner {
   void add(const std::string& name, const Kernel& kernel, const WorkSize& global_size,
            const std::vector<KernelArg>& args = {});
   // Tunes what has no result yet. Ctrl+C (Interrupted) and the budget keep what is done; calling it
-  // again goes on. Returns how many kernels were tuned now.
+  // again goes on. A kernel that cannot be launched does not keep the others from being tuned: its
+  // error is thrown at the end. Returns how many kernels were tuned now.
   std::size_t tune_all(const Queue& queue, const TuneOptions& options = {});
 
-  // The best local size, or 64 when there is no result.
-  WorkSize lookup(const std::string& name, const WorkSize& global_size) const;
-  // (name, global size) -> best local size
+  // The best local size, or 64 (clamped to device and kernel) when there is no result. Always a
+  // size that can be passed on: where the driver's own choice was fastest, the next best one.
+  // `dtypes` ("float32", "float16,float32") tells kernels of one name apart; without it the last
+  // result counts.
+  WorkSize lookup(const std::string& name, const WorkSize& global_size,
+                  std::string_view dtypes = {}) const;
+  // (name, global size) -> what lookup gives
   std::map<std::pair<std::string, std::vector<std::size_t>>, WorkSize> results() const;
-  std::optional<AutotuneResult> result(const std::string& name, const WorkSize& global_size) const;
+  std::optional<AutotuneResult> result(const std::string& name, const WorkSize& global_size,
+                                       std::string_view dtypes = {}) const;
 
+  // A tuning file (docs/files.md), merged with what is in it. FileError when it cannot be written.
   void save(const std::string& path) const;
-  // Entries of other devices stay in the file's copy in memory but are not applied here.
+  // Takes over the results for this device and driver, for lookup and for launches without a local
+  // size; those of other devices are kept for save() but not applied. FormatError when the file is
+  // malformed; then nothing has changed.
   void load(const std::string& path);
+  // Forgets the results (not the kernels), so that tune_all measures again. Launches use what is
+  // stored until it is replaced.
   void clear();
 
  private:
