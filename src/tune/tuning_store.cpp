@@ -303,8 +303,8 @@ std::size_t TuningStore::size() const {
 const std::string& TuningStore::path() const { return state_->path; }
 
 std::string TuningKey::to_string() const {
-  return fmt::format("{} ({}) {} on {} ({}), source {}", kernel, fmt::join(global_size, ", "),
-                     dtypes, device, driver, source_hash.substr(0, 12));
+  return fmt::format("{} ({}) {} on {} ({}), source {}", kernel, join(global_size, ", "), dtypes,
+                     device, driver, source_hash.substr(0, 12));
 }
 
 TuningStore& default_tuning_store() {

@@ -24,11 +24,18 @@ using test::key_of;
 using test::record_of;
 using test::TempDir;
 
+// Sanitizers make parsing ten times slower.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr int kRecords = 8, kRounds = 15;
+#else
+constexpr int kRecords = 30, kRounds = 60;
+#endif
+
 // Role "<number> <path>": saves after each record, as tuners that may be stopped do.
 void write_many(const std::string& role) {
   const int first = 1000 * (role[0] - '0');
   TuningStore store(role.substr(2));
-  for (int i = 0; i < 30; ++i) {
+  for (int i = 0; i < kRecords; ++i) {
     store.record(key_of(first + i), record_of(i));
     store.save();
   }
@@ -42,9 +49,9 @@ TEST(TuningProcesses, EightProcessesLoseNothing) {
     children.push_back(std::make_unique<ChildProcess>(std::to_string(p) + " " + (dir / "t.json")));
   for (auto& child : children) EXPECT_EQ(child->wait(), 0);
   const TuningStore store(dir / "t.json");
-  EXPECT_EQ(store.size(), 240u);
+  EXPECT_EQ(store.size(), 8u * kRecords);
   for (int p = 0; p < 8; ++p)
-    for (int i = 0; i < 30; ++i)
+    for (int i = 0; i < kRecords; ++i)
       ASSERT_EQ(store.lookup(key_of(1000 * p + i)), record_of(i)) << p << " " << i;
 }
 
@@ -72,7 +79,6 @@ TEST(TuningProcesses, KillsAtAnyMomentLoseNothing) {
   if (const auto role = test::child_role()) return write_until_killed(*role);
   const TempDir dir;
   std::mt19937 random(7);
-  constexpr int kRounds = 60;
   for (int round = 0; round < kRounds; ++round) {
     const auto before = numbers_in(dir / "saved").size();
     // Two at once, so that one also dies while the other waits for the lock or has just read.
