@@ -1,5 +1,6 @@
 // Argument checks, conversions and the launch itself. What goes wrong here is the user's kernel or
-// the user's call, so every message names the kernel and the parameter.
+// the user's call, so every message names the kernel and the parameter. The good case costs little
+// more than the OpenCL calls (bench/launch_bench.cpp): text is built only when it is thrown.
 #include "kernel/launch.h"
 
 #include <algorithm>
@@ -14,16 +15,44 @@
 #include "netcl/capabilities.h"
 #include "profiling/recorder.h"
 
+namespace netcl::launching {
+
+// Names a parameter in a message.
+struct Where {
+  const detail::KernelState& kernel;
+  std::size_t index;
+
+  std::string to_string() const {
+    const auto& name = kernel.parameters[index].name;
+    return name.empty() ? fmt::format("kernel {}, argument {}", kernel.name, index)
+                        : fmt::format("kernel {}, parameter '{}'", kernel.name, name);
+  }
+};
+
+// Arguments of check() that become text when the message does.
+template <class T>
+struct TextFormatter {
+  constexpr auto parse(fmt::format_parse_context& context) { return context.begin(); }
+  template <class Context>
+  auto format(const T& value, Context& context) const {
+    return fmt::format_to(context.out(), "{}", value.to_string());
+  }
+};
+
+}  // namespace netcl::launching
+
+template <>
+struct fmt::formatter<netcl::launching::Where>
+    : netcl::launching::TextFormatter<netcl::launching::Where> {};
+template <>
+struct fmt::formatter<netcl::WorkSize> : netcl::launching::TextFormatter<netcl::WorkSize> {};
+
 namespace netcl {
 namespace {
 
 using detail::KernelState;
 
-std::string where(const KernelState& kernel, std::size_t index) {
-  const auto& name = kernel.parameters[index].name;
-  return name.empty() ? fmt::format("kernel {}, argument {}", kernel.name, index)
-                      : fmt::format("kernel {}, parameter '{}'", kernel.name, name);
-}
+launching::Where where(const KernelState& kernel, std::size_t index) { return {kernel, index}; }
 
 // "float4*" -> "float": elements of a vector type are those of its scalar.
 std::string_view scalar_of(std::string_view type) {
@@ -221,9 +250,9 @@ class Binder {
       check<DtypeError>(accepts_elements(info.type, *arg.dtype()),
                         "[{}] the elements must be {}: the tensor is {}", where(kernel_, index),
                         scalar_of(info.type), name_of(*arg.dtype()));
-    const auto* context = arg.queue() != nullptr ? arg.queue()->context().get()
+    const auto* context = arg.queue() != nullptr ? arg.queue()->state().context.get()
                                                  : cl::buffer_context(arg.buffer()->get());
-    check<DeviceError>(context == queue_.context().get(),
+    check<DeviceError>(context == queue_.state().context.get(),
                        "[{}] the memory must be of the launching queue's context: it is on another "
                        "device",
                        where(kernel_, index));
@@ -263,20 +292,22 @@ void check_sizes(const Queue& queue, const KernelState& kernel, const WorkSize& 
   check<ShapeError>(local.rank() <= global.rank(),
                     "[kernel {}] the local size must not have more dimensions than the global one: "
                     "{} for {}",
-                    kernel.name, local.to_string(), global.to_string());
+                    kernel.name, local, global);
   const auto& profile = device_profile(queue);
   for (unsigned i = 0; i < global.rank(); ++i) {
     check<ShapeError>(local[i] > 0 && global[i] % local[i] == 0,
                       "[kernel {}] the global size must be a multiple of the local size: {} and {}",
-                      kernel.name, global.to_string(), local.to_string());
-    check<ShapeError>(
-        i >= profile.max_work_item_sizes.size() || local[i] <= profile.max_work_item_sizes[i],
-        "[kernel {}] the local size must be within the device's {} in dimension {}: {}",
-        kernel.name, profile.max_work_item_sizes[i], i, local.to_string());
+                      kernel.name, global, local);
+    const auto& limits = profile.max_work_item_sizes;
+    const auto limit = i < limits.size() ? limits[i] : local[i];
+    check<ShapeError>(local[i] <= limit,
+                      "[kernel {}] the local size must be within the device's {} in dimension {}: "
+                      "{}",
+                      kernel.name, limit, i, local);
   }
   check<ShapeError>(local.total() <= kernel.limits.work_group_size,
                     "[kernel {}] a work-group must have at most {} items on this device: {} has {}",
-                    kernel.name, kernel.limits.work_group_size, local.to_string(), local.total());
+                    kernel.name, kernel.limits.work_group_size, local, local.total());
 }
 
 void wait_for_others(const Queue& queue, const std::vector<const Queue*>& others) {
@@ -346,7 +377,7 @@ Event enqueue_kernel(const Queue& queue, KernelState& kernel, const WorkSize& gl
   let_others_wait(done, queue, binder.other_queues());
   if (profiling::enabled())
     profiling::record_launch(queue, kernel.interned, done, memory_bytes(args));
-  log::debug(4, "launch {} global {} local {}", kernel.name, global.to_string(), local.to_string());
+  log::debug(4, "launch {} global {} local {}", kernel.name, global, local);
   return done;
 }
 
