@@ -95,6 +95,9 @@ class ActiveDevice {
 // The innermost ActiveDevice of this thread, else the "auto" device.
 DeviceHandle get_active_device();
 
+// False for a netcl that was built for the CPU backend alone.
+bool built_with_opencl();
+
 // "gpu", "cpu", "accel" or "other" for the bits of CL_DEVICE_TYPE.
 std::string device_type_name(std::uint64_t type_bits);
 

@@ -5,6 +5,7 @@
 #include "netcl/backend.h"
 #include "netcl/capabilities.h"
 #include "netcl/device.h"
+#include "netcl/diagnostics.h"
 #include "netcl/dtype.h"
 #include "netcl/environment.h"
 #include "netcl/error.h"

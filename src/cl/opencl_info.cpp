@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "base/process.h"
+#include "base/signals.h"
 #include "cl/cl.h"
 #include "cl/opencl_api.h"
 
@@ -91,6 +92,7 @@ std::vector<Platform> platforms() {
   // Loaders initialise themselves in the first call, not always safely from two threads.
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
+  const KeepSignalHandlers keep;
   cl_uint count = 0;
   const auto code = cl.GetPlatformIDs(0, nullptr, &count);
   process::mark_driver_used();

@@ -7,6 +7,7 @@
 #include "base/process.h"
 #include "cl/cl.h"
 #include "cl/opencl_api.h"
+#include "netcl/device.h"
 
 namespace netcl::cl {
 namespace {
@@ -75,3 +76,9 @@ void check(const char* call, cl_int code) {
 }
 
 }  // namespace netcl::cl
+
+namespace netcl {
+
+bool built_with_opencl() { return true; }
+
+}  // namespace netcl

@@ -1,6 +1,7 @@
 // Contexts, queues, buffers, transfers and events.
 #include "base/check.h"
 #include "base/process.h"
+#include "base/signals.h"
 #include "cl/cl.h"
 #include "cl/opencl_api.h"
 
@@ -61,6 +62,7 @@ T queue_value(const Api& cl, cl_command_queue queue, cl_command_queue_info what)
 
 Ref<_cl_context> create_context(const Device& device) {
   const auto& cl = api("clCreateContext");
+  const KeepSignalHandlers keep;
   cl_int code = CL_SUCCESS;
   cl_device_id id = device.get();
   auto* context = cl.CreateContext(nullptr, 1, &id, nullptr, nullptr, &code);

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/process.h"
+#include "base/signals.h"
 #include "cl/cl.h"
 #include "cl/opencl_api.h"
 
@@ -70,6 +71,7 @@ Ref<_cl_program> program_from_binary(_cl_context* context, const Device& device,
 
 BuildOutcome build(_cl_program* program, const Device& device, const std::string& options) {
   const auto& cl = api("clBuildProgram");
+  const KeepSignalHandlers keep;
   cl_device_id id = device.get();
   const auto code = cl.BuildProgram(program, 1, &id, options.c_str(), nullptr, nullptr);
   process::mark_driver_used();  // drivers load their compiler only now

@@ -2,6 +2,7 @@
 // says so. Which of the two is compiled is CMake's choice.
 #include "base/check.h"
 #include "cl/cl.h"
+#include "netcl/device.h"
 
 namespace netcl {
 
@@ -17,6 +18,8 @@ NETCL_NO_REFERENCES(_cl_event)
 NETCL_NO_REFERENCES(_cl_program)
 NETCL_NO_REFERENCES(_cl_kernel)
 #undef NETCL_NO_REFERENCES
+
+bool built_with_opencl() { return false; }
 
 namespace cl {
 namespace {

@@ -222,6 +222,22 @@ TEST(Sigint, ForeignHandlersStay) {
   EXPECT_EQ(now.sa_handler, SIG_DFL);
 }
 
+// Drivers that are built on LLVM install handlers of their own when they are loaded.
+TEST(Sigint, DriversDoNotTakeTheSignal) {
+  if (!child_role()) {
+    EXPECT_EQ(ChildProcess("driver").wait(), 0);
+    return;
+  }
+  static std::atomic<int> seen{0};
+  ::signal(SIGINT, [](int) { ++seen; });
+  ::signal(SIGTERM, [](int) { ++seen; });
+  Tensor::random({10}, 1).to_host();  // loads a driver and compiles a kernel
+  ::raise(SIGINT);
+  ::raise(SIGINT);
+  ::raise(SIGTERM);
+  EXPECT_EQ(seen, 3);
+}
+
 // The library alone installs nothing: the default action ends the process.
 TEST(Sigint, WithoutAHandlerTheDefaultHolds) {
   if (child_role()) {

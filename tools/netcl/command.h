@@ -1,0 +1,18 @@
+// How the command line is put together: each file adds its subcommands to the program, and a
+// subcommand returns the exit code.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+
+namespace netcl::cli {
+
+// What the chosen subcommand wants to run.
+using Action = std::function<int()>;
+
+void add_devices(CLI::App& app, Action& action);
+void add_doctor(CLI::App& app, Action& action);
+void add_env(CLI::App& app, Action& action);
+void add_cache(CLI::App& app, Action& action);
+
+}  // namespace netcl::cli

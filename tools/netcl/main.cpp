@@ -1,0 +1,45 @@
+// The netcl command. Exit codes: 0 done, 1 the command found or met a problem, 2 it was called
+// wrongly, 130 interrupted.
+#include <cstdio>
+#include <exception>
+
+#include "command.h"
+#include "netcl/netcl.h"
+
+namespace netcl::cli {
+namespace {
+
+constexpr int kProblem = 1, kUsage = 2, kInterrupted = 130;
+
+int parse_and_run(int argc, char** argv) {
+  CLI::App app("netcl: deep learning on any OpenCL device");
+  app.set_version_flag("--version", "netcl " NETCL_VERSION);
+  app.require_subcommand(1);
+  Action action;
+  add_devices(app, action);
+  add_doctor(app, action);
+  add_env(app, action);
+  add_cache(app, action);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : kUsage;
+  }
+  return action();
+}
+
+}  // namespace
+}  // namespace netcl::cli
+
+int main(int argc, char** argv) {
+  netcl::install_sigint_handler();
+  try {
+    return netcl::cli::parse_and_run(argc, argv);
+  } catch (const netcl::Interrupted&) {
+    std::fputs("netcl: interrupted\n", stderr);
+    return netcl::cli::kInterrupted;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "netcl: error: %s\n", error.what());
+    return netcl::cli::kProblem;
+  }
+}
