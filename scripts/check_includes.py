@@ -42,6 +42,7 @@ PUBLIC = {
     "opencl": "cl",
     "runtime": "cl",
     "device": "device",
+    "diagnostics": "device",
     "profile": "device",
     "profiling": "profiling",
     "memory": "memory",
