@@ -218,15 +218,22 @@ class Program {
 // The spec that was last built under this name and shape signature.
 std::optional<KernelSpec> find_kernel_spec(std::string_view name, std::string_view shape_sig = "");
 
-class WorkGroupTuner;
+// Anything that bounds work-group sizes, such as a WorkGroupTuner.
+template <class T>
+concept BoundsWorkGroups = requires(const T& tuner) {
+  { tuner.max_local() } -> std::convertible_to<std::size_t>;
+};
 
 // Writes element-wise kernels from an expression over v0, v1, ...: inputs in0, in1, ..., output
 // `out`, `ulong n`. `dtype` is float, half or double (or their dtype names). Half is stored as half
 // and computed in float, so it needs no cl_khr_fp16.
 class PrimitiveBuilder {
  public:
-  explicit PrimitiveBuilder(std::string_view dtype = "float",
-                            const WorkGroupTuner* tuner = nullptr);
+  // The largest work-group that launches may choose; 0 leaves it to the device.
+  explicit PrimitiveBuilder(std::string_view dtype = "float", std::size_t max_workgroup_size = 0);
+  template <BoundsWorkGroups Tuner>
+  PrimitiveBuilder(std::string_view dtype, const Tuner& tuner)
+      : PrimitiveBuilder(dtype, tuner.max_local()) {}
   KernelSpec elementwise_spec(const std::string& name, int arity,
                               const std::string& expression) const;
 
@@ -243,6 +250,6 @@ ElementwiseKernel build_elementwise_kernel(const Context& context, const std::st
                                            int arity, const std::string& expression,
                                            std::string_view dtype = "float",
                                            const std::vector<std::string>& options = {},
-                                           const WorkGroupTuner* tuner = nullptr);
+                                           std::size_t max_workgroup_size = 0);
 
 }  // namespace netcl

@@ -17,6 +17,8 @@
 
 namespace netcl::cl {
 
+// False in builds without OpenCL.
+bool is_built_in();
 // "" when the OpenCL loader is usable, else why it is not ("libOpenCL.so.1: cannot open ...").
 std::string loader_problem();
 // The file the loader came from, "" when there is none.

@@ -7,7 +7,6 @@
 #include "base/process.h"
 #include "cl/cl.h"
 #include "cl/opencl_api.h"
-#include "netcl/device.h"
 
 namespace netcl::cl {
 namespace {
@@ -53,6 +52,7 @@ const Loaded& loaded() {
 
 }  // namespace
 
+bool is_built_in() { return true; }
 std::string loader_problem() { return loaded().problem; }
 std::string loader_path() { return loaded().path; }
 
@@ -76,9 +76,3 @@ void check(const char* call, cl_int code) {
 }
 
 }  // namespace netcl::cl
-
-namespace netcl {
-
-bool built_with_opencl() { return true; }
-
-}  // namespace netcl

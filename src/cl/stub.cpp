@@ -2,7 +2,6 @@
 // says so. Which of the two is compiled is CMake's choice.
 #include "base/check.h"
 #include "cl/cl.h"
-#include "netcl/device.h"
 
 namespace netcl {
 
@@ -19,8 +18,6 @@ NETCL_NO_REFERENCES(_cl_program)
 NETCL_NO_REFERENCES(_cl_kernel)
 #undef NETCL_NO_REFERENCES
 
-bool built_with_opencl() { return false; }
-
 namespace cl {
 namespace {
 
@@ -30,6 +27,7 @@ namespace {
 
 }  // namespace
 
+bool is_built_in() { return false; }
 std::string loader_problem() { return "netcl was built without OpenCL"; }
 std::string loader_path() { return {}; }
 std::vector<Platform> platforms() { return {}; }

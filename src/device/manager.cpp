@@ -224,6 +224,8 @@ DeviceHandle DeviceManager::default_device(std::string_view selector) {
                     listing(discover()));
 }
 
+bool built_with_opencl() { return cl::is_built_in(); }
+
 DeviceManager& manager() {
   static auto* instance = new DeviceManager();  // leaked: handles must outlive static objects
   return *instance;

@@ -1,7 +1,6 @@
 // Element-wise kernels from expressions.
 #include "base/check.h"
 #include "kernel/source_scan.h"
-#include "netcl/autotuner.h"
 #include "netcl/kernel.h"
 
 namespace netcl {
@@ -29,12 +28,11 @@ ElementText text_for(DType dtype) {
 
 }  // namespace
 
-PrimitiveBuilder::PrimitiveBuilder(std::string_view dtype, const WorkGroupTuner* tuner)
-    : dtype_(parse_dtype(dtype)) {
+PrimitiveBuilder::PrimitiveBuilder(std::string_view dtype, std::size_t max_workgroup_size)
+    : dtype_(parse_dtype(dtype)), max_workgroup_size_(max_workgroup_size) {
   check<DtypeError>(
       dtype_ == DType::float32 || dtype_ == DType::float16 || dtype_ == DType::float64,
       "[PrimitiveBuilder] the dtype must be float, half or double: {}", dtype);
-  if (tuner != nullptr) max_workgroup_size_ = tuner->max_local();
 }
 
 KernelSpec PrimitiveBuilder::elementwise_spec(const std::string& name, int arity,
@@ -67,9 +65,10 @@ ElementwiseKernel build_elementwise_kernel(const Context& context, const std::st
                                            int arity, const std::string& expression,
                                            std::string_view dtype,
                                            const std::vector<std::string>& options,
-                                           const WorkGroupTuner* tuner) {
-  ElementwiseKernel result{PrimitiveBuilder(dtype, tuner).elementwise_spec(name, arity, expression),
-                           Kernel()};
+                                           std::size_t max_workgroup_size) {
+  ElementwiseKernel result{
+      PrimitiveBuilder(dtype, max_workgroup_size).elementwise_spec(name, arity, expression),
+      Kernel()};
   result.spec.extra_flags = options;
   if (context) result.kernel = result.spec.build(context).kernel();
   return result;

@@ -1,6 +1,7 @@
 // Arguments and sizes of launches: what is accepted, converted, and refused with which words.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <functional>
 
 #include "netcl/netcl.h"

@@ -175,7 +175,7 @@ TEST(KernelSelector, ConditionsMayUseTheSelector) {
   KernelSelector selector;
   selector.register_rule(
       "matmul",
-      [selector, profile](const std::vector<Shape>&, const ExtendedDeviceProfile&) mutable {
+      [&](const std::vector<Shape>&, const ExtendedDeviceProfile&) {
         return selector.select("elementwise", {Shape{4096}}, profile) == "ELEMENTWISE_VECTORIZED";
       },
       "NESTED");

@@ -195,7 +195,7 @@ TEST(Elementwise, BadRequests) {
   EXPECT_THROW(PrimitiveBuilder().elementwise_spec("k", 1, "  "), ArgumentError);
   EXPECT_THROW(PrimitiveBuilder().elementwise_spec("a b", 1, "v0"), ArgumentError);
   const WorkGroupTuner tuner(128);
-  EXPECT_EQ(PrimitiveBuilder("float", &tuner).elementwise_spec("k", 1, "v0").max_workgroup_size,
+  EXPECT_EQ(PrimitiveBuilder("float", tuner).elementwise_spec("k", 1, "v0").max_workgroup_size,
             128u);
   const auto without = build_elementwise_kernel(Context(), "k", 1, "v0");
   EXPECT_FALSE(without.kernel);
