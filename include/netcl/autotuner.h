@@ -75,7 +75,8 @@ struct TuneProgress {
 };
 
 struct TuneOptions {
-  // 0: no limit. Looked at between kernels; what is not reached stays for the next call.
+  // 0: no limit. Looked at between kernels, so one is tuned at least; what is not reached stays
+  // for the next call.
   double budget_seconds = 0;
   bool show_progress = true;  // a bar on standard error when that is a terminal
   std::function<void(const TuneProgress&)> on_progress = {};

@@ -163,7 +163,9 @@ std::size_t Autotuner::tune_all(const Queue& queue, const TuneOptions& options) 
   std::size_t tuned = 0, done = 0;
   for (const auto* entry : open) {
     interrupt::poll();
-    if (options.budget_seconds > 0 && seconds_since(start) >= options.budget_seconds) break;
+    // Never before the first: however small the budget, calling again gets to the end.
+    if (done > 0 && options.budget_seconds > 0 && seconds_since(start) >= options.budget_seconds)
+      break;
     bar.show(done, entry->name, seconds_since(start));
     try {
       impl_->tune(queue, *entry);

@@ -46,12 +46,12 @@ std::uint64_t packed_dtypes(Args args) {
   return packed;
 }
 
-// Local memory was sized by the caller for the work-groups that he has in mind: trying larger ones
-// would overrun it.
-bool may_measure(const LaunchPolicy& policy, Args args) {
-  return policy.tune && std::none_of(args.begin(), args.end(), [](const KernelArg& arg) {
-           return arg.kind() == KernelArg::Kind::local;
-         });
+// Not with a wrong number of arguments: the launch will say so. Local memory was sized by the
+// caller for the work-groups that he has in mind: trying larger ones would overrun it.
+bool may_measure(const KernelState& kernel, const LaunchPolicy& policy, Args args) {
+  return policy.tune && args.size() == kernel.parameters.size() &&
+         std::none_of(args.begin(), args.end(),
+                      [](const KernelArg& arg) { return arg.kind() == KernelArg::Kind::local; });
 }
 
 // The stored result, where it can be launched: it may come from a file that someone edited, or be
@@ -93,7 +93,7 @@ WorkSize find_local_size(const Queue& queue, KernelState& kernel, const LaunchPo
   if (limits.is_fixed || global.total() == 1) return untuned;
   const auto key = tune::key_of(kernel, global, args);
   if (const auto stored = stored_local_size(key, limits, global)) return *stored;
-  if (!may_measure(policy, args)) return untuned;
+  if (!may_measure(kernel, policy, args)) return untuned;
   return measured_local_size(queue, kernel, policy, global, args, key).value_or(untuned);
 }
 
