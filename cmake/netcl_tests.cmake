@@ -44,7 +44,7 @@ else()
   set(netcl_test_libraries netcl_test_support)
 endif()
 
-set(netcl_two_device_layers device memory kernel tensor)
+set(netcl_two_device_layers device memory kernel tune tensor)
 
 file(GLOB_RECURSE netcl_test_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/*.cpp")
 file(GLOB netcl_test_dirs LIST_DIRECTORIES true "${PROJECT_SOURCE_DIR}/tests/*")
