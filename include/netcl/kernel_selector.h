@@ -125,6 +125,7 @@ class KernelSelector {
 
   // "Where `condition` holds, `op` runs `kernel`." Tried before the built-in rules, in the order of
   // registration. Conditions have to be pure: their answer is remembered per problem and device.
+  // They may use the selector, but one that keeps a copy of it keeps it alive for ever.
   void register_rule(const std::string& op, Condition condition, const std::string& kernel,
                      const std::string& reason = "");
   void register_rule(const std::string& op, ProblemCondition condition, const std::string& kernel,

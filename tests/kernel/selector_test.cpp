@@ -229,7 +229,7 @@ TEST(SelectorMemo, EqualProfilesAtOtherAddressesShareEntriesAndChangedOnesDoNot)
 TEST(SelectorMemo, EverythingThatDecidesIsInTheKey) {
   const auto profile = recorded_profile("rtx_4090");
   const KernelProblem base{"conv2d", kConv3x3, DType::float32, {{"stride", std::int64_t{1}}}};
-  std::vector<KernelProblem> problems(8, base);
+  std::vector<KernelProblem> problems(9, base);
   problems[1].dtype = DType::float16;
   problems[2].shapes[1] = Shape{64, 64, 5, 5};
   problems[3].attributes["stride"] = std::int64_t{2};
@@ -237,6 +237,7 @@ TEST(SelectorMemo, EverythingThatDecidesIsInTheKey) {
   problems[5].shapes.push_back(Shape{64});
   problems[6].shapes = {Shape{8, 64, 56, 56, 64, 64, 3, 3}};
   problems[7].attributes["stride"] = true;
+  problems[8].shapes = {Shape{8, 64, 56, 56, 64}, Shape{64, 3, 3}};
   Counter counter;
   KernelSelector selector;
   selector.register_rule("conv2d", counter.condition(), "NEVER");
