@@ -18,5 +18,6 @@
 #include "netcl/runtime.h"
 #include "netcl/shape.h"
 #include "netcl/tensor.h"
+#include "netcl/tunables.h"
 #include "netcl/tuning_store.h"
 #include "netcl/version.h"

@@ -1,8 +1,6 @@
 // Setting arguments and enqueueing, after everything was checked that can be checked.
 #pragma once
 
-#include <array>
-
 #include "kernel/program_cache.h"
 
 namespace netcl {
@@ -20,17 +18,5 @@ Event enqueue_kernel(const Queue& queue, detail::KernelState& kernel, const Work
 // What the argument checks need to know, for scratch copies of the tuner: is `args[i]` memory that
 // the kernel may write?
 bool may_write(const detail::KernelState& kernel, std::size_t index, const KernelArg& arg);
-
-// For the library's own kernels: one work-item per element, rounded up (they all guard their
-// range).
-template <class... Args>
-Event launch_range(const Queue& queue, detail::KernelState& kernel, std::uint64_t n,
-                   const Args&... args) {
-  const auto local = std::min<std::size_t>(64, kernel.limits.work_group_size);
-  const auto global = (n + local - 1) / local * local;
-  const std::array<KernelArg, sizeof...(Args)> list{KernelArg(args)...};
-  return enqueue_kernel(queue, kernel, WorkSize(static_cast<std::int64_t>(global)),
-                        WorkSize(static_cast<std::int64_t>(local)), list);
-}
 
 }  // namespace netcl

@@ -3,89 +3,35 @@
 #include "cl/cl.h"
 #include "cl/state.h"
 #include "cl/wait.h"
-#include "kernel/builtin.h"
-#include "kernel/launch.h"
 #include "netcl/backend.h"
 #include "netcl/capabilities.h"
 #include "tensor/host_copy.h"
+#include "tensor/kernels.h"
 #include "tensor/random.h"
 #include "tensor/upload.h"
 
 namespace netcl {
 namespace {
 
-constexpr std::size_t kMaxKernelAxes = 8;
-
-// The unsigned type that moves an element without looking at it.
-const char* opaque_type(DType dtype) {
-  switch (size_of(dtype)) {
-    case 1:
-      return "uchar";
-    case 2:
-      return "ushort";
-    case 4:
-      return "uint";
-    default:
-      return "ulong";
-  }
-}
-
-// The last (innermost) axes as the vectors that the kernels take, innermost first.
-struct KernelAxes {
-  alignas(64) std::int64_t sizes[kMaxKernelAxes] = {1, 1, 1, 1, 1, 1, 1, 1};
-  alignas(64) std::int64_t to[kMaxKernelAxes] = {};
-  alignas(64) std::int64_t from[kMaxKernelAxes] = {};
-  std::int64_t count = 1;
-
-  explicit KernelAxes(std::span<const LoopAxis> axes) {
-    for (std::size_t i = 0; i < axes.size(); ++i) {
-      const auto& axis = axes[axes.size() - 1 - i];
-      sizes[i] = axis.size;
-      to[i] = axis.to;
-      from[i] = axis.from;
-      count *= axis.size;
-    }
-  }
-};
-
-class StridedCopy {
- public:
-  StridedCopy(const Queue& queue, const StridedView& to, const StridedView& from)
-      : queue_(queue), to_(to), from_(from) {}
-
-  // Axes beyond what a kernel takes are walked here.
-  void run(std::span<const LoopAxis> axes, std::int64_t to, std::int64_t from) {
-    if (axes.size() <= kMaxKernelAxes) return launch(KernelAxes(axes), axes.size(), to, from);
+// Axes beyond what a kernel takes are walked here.
+void copy_axes(const Queue& queue, std::span<const LoopAxis> axes, const StridedView& to,
+               std::int64_t to_offset, const StridedView& from, std::int64_t from_offset) {
+  if (axes.size() > kMaxKernelAxes) {
     for (std::int64_t i = 0; i < axes[0].size; ++i)
-      run(axes.subspan(1), to + i * axes[0].to, from + i * axes[0].from);
+      copy_axes(queue, axes.subspan(1), to, to_offset + i * axes[0].to, from,
+                from_offset + i * axes[0].from);
+    return;
   }
-
- private:
-  void launch(const KernelAxes& axes, std::size_t rank, std::int64_t to, std::int64_t from) {
-    const auto kernel = kernel_for(std::max<std::size_t>(rank, 1), axes.count);
-    launch_range(queue_, *kernel, static_cast<std::uint64_t>(axes.count), from_.array->buffer(),
-                 to_.array->buffer(), axes.count, to, from,
-                 KernelArg::by_value(axes.sizes, sizeof axes.sizes),
-                 KernelArg::by_value(axes.to, sizeof axes.to),
-                 KernelArg::by_value(axes.from, sizeof axes.from));
-  }
-
-  std::shared_ptr<detail::KernelState> kernel_for(std::size_t rank, std::int64_t count) const {
-    // 64-bit division is several times slower on most devices.
-    const auto index = fmt::format("INDEX={}", count < INT32_MAX ? "uint" : "ulong");
-    const auto axes = fmt::format("RANK={}", rank);
-    if (to_.dtype == from_.dtype)
-      return builtin_kernel(queue_, "tensor/kernels/copy.cl", "copy",
-                            {fmt::format("T={}", opaque_type(to_.dtype)), index, axes});
-    return builtin_kernel(queue_, "tensor/kernels/cast.cl", "cast",
-                          {fmt::format("SRC_{}", name_of(from_.dtype)),
-                           fmt::format("DST_{}", name_of(to_.dtype)), index, axes});
-  }
-
-  const Queue& queue_;
-  const StridedView& to_;
-  const StridedView& from_;
-};
+  const KernelAxes kernel_axes(axes);
+  const auto n = static_cast<std::uint64_t>(kernel_axes.count);
+  const auto kernel = to.dtype == from.dtype ? copy_kernel(to.dtype, axes.size(), n)
+                                             : cast_kernel(from.dtype, to.dtype, axes.size(), n);
+  const auto launch = element_launch(queue, kernel, n, [&] {
+    return scratch_copy_problem(queue, from.dtype, to.dtype, axes.size(), n);
+  });
+  enqueue_copy(queue, launch, kernel_axes, to.array->buffer(), to_offset, from.array->buffer(),
+               from_offset);
+}
 
 // Conversions to or from float64 on a device that cannot compute with it.
 bool needs_host(const Queue& queue, DType to, DType from) {
@@ -138,7 +84,7 @@ void OpenCLBackend::copy(const Shape& shape, const StridedView& to, const Stride
     return;
   }
   if (!needs_host(queue_, to.dtype, from.dtype))
-    return StridedCopy(queue_, to, from).run(axes, to.offset, from.offset);
+    return copy_axes(queue_, axes, to, to.offset, from, from.offset);
   // Both arrays as a whole visit the host; the target comes too because the view may have gaps.
   std::vector<std::byte> source(from.array->bytes), target(to.array->bytes);
   download(from.array, 0, source.size(), source.data(), true);
@@ -158,13 +104,10 @@ void OpenCLBackend::random(const DeviceArray& to, std::int64_t count, DType dtyp
     upload(to, 0, values.data(), values.nbytes(), TransferOptions());
     return;
   }
-  const auto kernel =
-      builtin_kernel(queue_, "tensor/kernels/random.cl", "random",
-                     {fmt::format("DST_{}", name_of(dtype)),
-                      fmt::format("NORMAL={}", distribution == Distribution::normal ? 1 : 0)});
-  const std::int64_t per_item = dtype == DType::float64 ? 2 : 4;
-  launch_range(queue_, *kernel, static_cast<std::uint64_t>((count + per_item - 1) / per_item),
-               to->buffer(), count, seed);
+  const auto launch =
+      element_launch(queue_, random_kernel(dtype, distribution), random_blocks(dtype, count),
+                     [&] { return scratch_random_problem(queue_, dtype, distribution, count); });
+  enqueue_random(queue_, launch, to->buffer(), dtype, count, seed);
 }
 
 }  // namespace netcl

@@ -14,5 +14,6 @@ void add_devices(CLI::App& app, Action& action);
 void add_doctor(CLI::App& app, Action& action);
 void add_env(CLI::App& app, Action& action);
 void add_cache(CLI::App& app, Action& action);
+void add_tune(CLI::App& app, Action& action);
 
 }  // namespace netcl::cli

@@ -20,6 +20,7 @@ int parse_and_run(int argc, char** argv) {
   add_doctor(app, action);
   add_env(app, action);
   add_cache(app, action);
+  add_tune(app, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -1,9 +1,8 @@
-// Copies elements between two strided arrays of different dtypes. One work-item owns one element;
-// the range is guarded, so the global size may be rounded up.
-// Defines: SRC_<dtype> and DST_<dtype> (float16 bfloat16 float32 float64 int8 uint8 int32 int64
-// bool), INDEX, RANK as in copy.cl.
-// Meaning, as on the host: integers saturate, NaN becomes 0, fractions are cut, bool is "not zero",
-// floating values are rounded once to nearest even.
+// Copies elements between two strided arrays of different dtypes. A work-item owns ITEMS elements,
+// one local size apart; the range is guarded, so the global size may be rounded up. Defines:
+// SRC_<dtype> and DST_<dtype> (float16 bfloat16 float32 float64 int8 uint8 int32 int64 bool),
+// INDEX, RANK and ITEMS as in copy.cl. Meaning, as on the host: integers saturate, NaN becomes 0,
+// fractions are cut, bool is "not zero", floating values are rounded once to nearest even.
 
 #include "tensor/kernels/index.cl"
 
@@ -102,10 +101,12 @@ float narrowed(double x) {
 
 __kernel void cast(__global const SRC* src, __global DST* dst, ulong n, long dst_offset,
                    long src_offset, long8 sizes, long8 dst_strides, long8 src_strides) {
-  const INDEX gid = (INDEX)get_global_id(0);
-  if (gid >= n) return;
-  long d = dst_offset, s = src_offset;
-  STRIDED_INDEX(gid, sizes, dst_strides, src_strides, d, s);
-  const V x = LOAD_SRC(src, s);
-  STORE_DST(dst, d, x);
+  ulong at = (ulong)get_group_id(0) * get_local_size(0) * ITEMS + get_local_id(0);
+  for (int item = 0; item < ITEMS; ++item, at += get_local_size(0)) {
+    if (at >= n) return;
+    long d = dst_offset, s = src_offset;
+    STRIDED_INDEX((INDEX)at, sizes, dst_strides, src_strides, d, s);
+    const V x = LOAD_SRC(src, s);
+    STORE_DST(dst, d, x);
+  }
 }

@@ -99,10 +99,8 @@ float value_of(uint word) { return (float)(word >> (32 - BITS)) * power_of_two(-
 #define STORE_DST(p, i, x) (p)[i] = x
 #endif
 
-__kernel void random(__global DST* dst, ulong n, ulong seed) {
-  const ulong block = get_global_id(0);
-  const uint4 words = philox((uint4)((uint)block, (uint)(block >> 32), 0u, 0u),
-                             (uint2)((uint)seed, (uint)(seed >> 32)));
+void store_block(__global DST* dst, ulong n, ulong block, uint2 key) {
+  const uint4 words = philox((uint4)((uint)block, (uint)(block >> 32), 0u, 0u), key);
 #if defined(DST_float64)
   const ulong first = block * 2;
   if (first < n) STORE_DST(dst, first, value_of(words.x, words.y));
@@ -114,4 +112,11 @@ __kernel void random(__global DST* dst, ulong n, ulong seed) {
   if (first + 2 < n) STORE_DST(dst, first + 2, value_of(words.z));
   if (first + 3 < n) STORE_DST(dst, first + 3, value_of(words.w));
 #endif
+}
+
+__kernel void random(__global DST* dst, ulong n, ulong seed) {
+  const uint2 key = (uint2)((uint)seed, (uint)(seed >> 32));
+  ulong block = (ulong)get_group_id(0) * get_local_size(0) * ITEMS + get_local_id(0);
+  for (int item = 0; item < ITEMS; ++item, block += get_local_size(0))
+    store_block(dst, n, block, key);
 }

@@ -1,0 +1,43 @@
+// The tensor layer's kernels: which defines they take and how they are enqueued, for the backend
+// and for tuning alike.
+#pragma once
+
+#include <span>
+
+#include "netcl/tensor.h"
+#include "tensor/element_kernel.h"
+#include "tensor/strided.h"
+
+namespace netcl {
+
+inline constexpr std::size_t kMaxKernelAxes = 8;
+
+// Up to eight axes as the vectors that the kernels take, innermost first.
+struct KernelAxes {
+  alignas(64) std::int64_t sizes[kMaxKernelAxes] = {1, 1, 1, 1, 1, 1, 1, 1};
+  alignas(64) std::int64_t to[kMaxKernelAxes] = {};
+  alignas(64) std::int64_t from[kMaxKernelAxes] = {};
+  std::int64_t count = 1;
+
+  explicit KernelAxes(std::span<const LoopAxis> axes);
+};
+
+ElementKernel copy_kernel(DType dtype, std::size_t rank, std::uint64_t count);
+ElementKernel cast_kernel(DType from, DType to, std::size_t rank, std::uint64_t count);
+void enqueue_copy(const Queue& queue, const ElementLaunch& launch, const KernelAxes& axes,
+                  const Buffer& to, std::int64_t to_offset, const Buffer& from,
+                  std::int64_t from_offset);
+
+ElementKernel random_kernel(DType dtype, Distribution distribution);
+// Blocks of random words for so many elements: what the kernel counts.
+std::uint64_t random_blocks(DType dtype, std::int64_t count);
+void enqueue_random(const Queue& queue, const ElementLaunch& launch, const Buffer& to, DType dtype,
+                    std::int64_t count, std::uint64_t seed);
+
+// The same kernels on memory of their own, to be tuned.
+TunableProblem scratch_copy_problem(const Queue& queue, DType from, DType to, std::size_t rank,
+                                    std::uint64_t n);
+TunableProblem scratch_random_problem(const Queue& queue, DType dtype, Distribution distribution,
+                                      std::int64_t count);
+
+}  // namespace netcl
