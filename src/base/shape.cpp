@@ -34,14 +34,15 @@ Shape::Shape(std::vector<std::int64_t> sizes) : sizes_(std::move(sizes)) {
   // and reductions drop axes.
   std::int64_t without_zeros = 1;
   bool zero = false;
+  // `if (...) fail` instead of check(): shapes are made all the time, their text hardly ever.
   for (const auto size : sizes_) {
-    check<ShapeError>(size >= 0, "[shape] sizes must not be negative: {}", joined(sizes_));
+    if (size < 0) fail<ShapeError>("[shape] sizes must not be negative: {}", joined(sizes_));
     if (size == 0) {
       zero = true;
       continue;
     }
-    check<ShapeError>(!__builtin_mul_overflow(without_zeros, size, &without_zeros),
-                      "[shape] the number of elements must fit in 63 bits: {}", joined(sizes_));
+    if (__builtin_mul_overflow(without_zeros, size, &without_zeros))
+      fail<ShapeError>("[shape] the number of elements must fit in 63 bits: {}", joined(sizes_));
   }
   numel_ = zero ? 0 : without_zeros;
 }

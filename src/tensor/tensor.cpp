@@ -233,10 +233,11 @@ void* Tensor::host_data() const {
 
 Tensor::operator KernelArg() const {
   require("kernel argument");
-  check<ArgumentError>(is_contiguous(),
-                       "[kernel argument] a tensor given to a kernel must be contiguous: shape {} "
-                       "with a stride that skips elements (use contiguous())",
-                       shape_.to_string());
+  if (!is_contiguous())  // not check(): every launch would build the text of the shape
+    fail<ArgumentError>(
+        "[kernel argument] a tensor given to a kernel must be contiguous: shape {} with a stride "
+        "that skips elements (use contiguous())",
+        shape_.to_string());
   return KernelArg::memory(storage_->buffer(), static_cast<std::size_t>(offset_) * size_of(dtype_),
                            std::max<std::size_t>(nbytes(), 1), dtype_, queue_);
 }
