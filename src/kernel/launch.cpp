@@ -246,10 +246,11 @@ class Binder {
                          "[{}] the memory must be that of an OpenCL device: it was released, or is "
                          "on the CPU backend",
                          where(kernel_, index));
-    if (arg.dtype() && kernel_.parameters_known && is_plain_scalar(scalar_of(info.type)))
-      check<DtypeError>(accepts_elements(info.type, *arg.dtype()),
-                        "[{}] the elements must be {}: the tensor is {}", where(kernel_, index),
-                        scalar_of(info.type), name_of(*arg.dtype()));
+    // The usual case first; types that netcl has no dtype for take any elements.
+    if (arg.dtype() && kernel_.parameters_known && !accepts_elements(info.type, *arg.dtype()) &&
+        is_plain_scalar(scalar_of(info.type)))
+      fail<DtypeError>("[{}] the elements must be {}: the tensor is {}", where(kernel_, index),
+                       scalar_of(info.type), name_of(*arg.dtype()));
     const auto* context = arg.queue() != nullptr ? arg.queue()->state().context.get()
                                                  : cl::buffer_context(arg.buffer()->get());
     check<DeviceError>(context == queue_.state().context.get(),
@@ -285,25 +286,21 @@ class Binder {
   std::vector<const Queue*> other_queues_;
 };
 
-void check_sizes(const Queue& queue, const KernelState& kernel, const WorkSize& global,
-                 const WorkSize& local) {
+void check_sizes(const KernelState& kernel, const WorkSize& global, const WorkSize& local) {
   check<ShapeError>(!global.empty(), "[kernel {}] the global size must be given", kernel.name);
   if (local.empty()) return;
   check<ShapeError>(local.rank() <= global.rank(),
                     "[kernel {}] the local size must not have more dimensions than the global one: "
                     "{} for {}",
                     kernel.name, local, global);
-  const auto& profile = device_profile(queue);
   for (unsigned i = 0; i < global.rank(); ++i) {
     check<ShapeError>(local[i] > 0 && global[i] % local[i] == 0,
                       "[kernel {}] the global size must be a multiple of the local size: {} and {}",
                       kernel.name, global, local);
-    const auto& limits = profile.max_work_item_sizes;
-    const auto limit = i < limits.size() ? limits[i] : local[i];
-    check<ShapeError>(local[i] <= limit,
+    check<ShapeError>(local[i] <= kernel.max_items[i],
                       "[kernel {}] the local size must be within the device's {} in dimension {}: "
                       "{}",
-                      kernel.name, limit, i, local);
+                      kernel.name, kernel.max_items[i], i, local);
   }
   check<ShapeError>(local.total() <= kernel.limits.work_group_size,
                     "[kernel {}] a work-group must have at most {} items on this device: {} has {}",
@@ -362,7 +359,7 @@ Event enqueue_kernel(const Queue& queue, KernelState& kernel, const WorkSize& gl
   check<ArgumentError>(args.size() == kernel.parameters.size(),
                        "[kernel {}] the number of arguments must be {}: {}", kernel.name,
                        kernel.parameters.size(), args.size());
-  check_sizes(queue, kernel, global, local);
+  check_sizes(kernel, global, local);
   Event done;
   if (global.total() == 0) return done;
   const auto padded = local.padded(global.rank());

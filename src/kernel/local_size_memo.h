@@ -44,14 +44,20 @@ class LocalSizeMemo {
   std::optional<WorkSize> find(const LaunchSignature& signature, std::uint64_t generation) {
     const std::lock_guard lock(mutex_);
     if (generation != generation_) return std::nullopt;
+    if (last_ != nullptr && last_->first == signature) return last_->second;  // usually in a loop
     const auto found = sizes_.find(signature);
-    return found == sizes_.end() ? std::nullopt : std::optional(found->second);
+    if (found == sizes_.end()) return std::nullopt;
+    last_ = &*found;
+    return found->second;
   }
 
   void put(const LaunchSignature& signature, const WorkSize& local, std::uint64_t generation) {
     const std::lock_guard lock(mutex_);
     // Programs with ever new sizes must not fill the memory.
-    if (generation != generation_ || sizes_.size() >= kMaxEntries) sizes_.clear();
+    if (generation != generation_ || sizes_.size() >= kMaxEntries) {
+      sizes_.clear();
+      last_ = nullptr;
+    }
     generation_ = generation;
     sizes_[signature] = local;
   }
@@ -79,6 +85,7 @@ class LocalSizeMemo {
   std::mutex mutex_, finding_;
   std::uint64_t generation_ = 0;
   std::unordered_map<LaunchSignature, WorkSize, LaunchSignatureHash> sizes_;
+  const std::pair<const LaunchSignature, WorkSize>* last_ = nullptr;  // entries do not move
   std::vector<std::pair<Device, std::weak_ptr<KernelState>>> siblings_;
 };
 

@@ -102,6 +102,8 @@ std::shared_ptr<detail::KernelState> make_kernel(const Request& request, _cl_pro
   kernel->context = request.context.get();
   kernel->kernel = cl::create_kernel(program, name);
   kernel->limits = cl::kernel_limits(kernel->kernel.get(), request.device);
+  const auto& items = device_profile(request.device).max_work_item_sizes;
+  for (std::size_t i = 0; i < 3; ++i) kernel->max_items[i] = i < items.size() ? items[i] : SIZE_MAX;
   kernel->source = std::move(source);
   kernel->source_hash = request.source_hash;
   kernel->options = request.options;

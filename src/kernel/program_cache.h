@@ -2,6 +2,7 @@
 // source, options, device and driver; never a name.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -26,7 +27,8 @@ struct KernelState {
   std::vector<KernelParameterInfo> parameters;
   bool parameters_known = false;  // false: the driver told only their number
   cl::KernelLimits limits{};
-  std::mutex mutex;  // setting arguments and enqueueing is one step
+  std::array<std::size_t, 3> max_items{};  // of the device, per dimension
+  std::mutex mutex;                        // setting arguments and enqueueing is one step
   Ref<_cl_kernel> kernel;
   std::shared_ptr<const std::string> source;
   std::string options;

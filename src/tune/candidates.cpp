@@ -4,15 +4,12 @@
 
 #include <algorithm>
 #include <bit>
-#include <limits>
 
 #include "kernel/launch.h"
-#include "netcl/capabilities.h"
 
 namespace netcl::tune {
 namespace {
 
-constexpr std::size_t kUnlimited = std::numeric_limits<std::size_t>::max();
 constexpr std::size_t kUntuned = 64;
 
 std::size_t largest_divisor(std::size_t of, std::size_t at_most) {
@@ -61,12 +58,11 @@ std::size_t up(std::size_t size, std::size_t to) {
 }  // namespace
 
 SizeLimits size_limits(const detail::KernelState& kernel, const LaunchPolicy& policy) {
-  const auto& items = device_profile(kernel.device).max_work_item_sizes;
   SizeLimits limits;
   limits.total = kernel.limits.work_group_size;
   if (policy.max_workgroup_size != 0)
     limits.total = std::min(limits.total, policy.max_workgroup_size);
-  for (std::size_t i = 0; i < 3; ++i) limits.each[i] = i < items.size() ? items[i] : kUnlimited;
+  limits.each = kernel.max_items;
   limits.rounds_up = policy.guards_range;
   limits.is_fixed = kernel.limits.required_size[0] != 0;
   limits.driver_may_choose = policy.max_workgroup_size == 0 && !limits.is_fixed;

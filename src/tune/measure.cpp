@@ -68,8 +68,11 @@ class Search {
       return candidate;
     }
     try {
-      candidate.note = warm_up(local) ? "" : "wrong result";
-      if (candidate.note.empty()) candidate.runtime_us = time(local);
+      const auto warmed_up = warm_up(local);
+      if (warmed_up.is_right)
+        candidate.runtime_us = time(local, warmed_up.microseconds);
+      else
+        candidate.note = "wrong result";
     } catch (const Interrupted&) {
       throw;
     } catch (const Error& error) {
@@ -98,16 +101,23 @@ class Search {
     return enqueue_kernel(queue_, request_.kernel, global, local, scratch_.args());
   }
 
-  // False when the outputs are not those of the first candidate.
-  bool warm_up(const WorkSize& local) {
+  struct WarmUp {
+    bool is_right;        // the outputs are those of the first candidate
+    double microseconds;  // too long rather than too short; 0 without timers
+  };
+
+  WarmUp warm_up(const WorkSize& local) {
     scratch_.restore();
-    launch(local).wait();
+    const auto event = launch(local);
+    // Reading waits too, but cannot be interrupted.
+    if (interrupt::enabled() || !scratch_.has_outputs()) event.wait();
     auto outputs = scratch_.read();
-    if (has_reference_) return scratch_.same(reference_, outputs);
+    const double time = queue_.has_profiling() ? timer(event, 0) : 0;
+    if (has_reference_) return {scratch_.same(reference_, outputs), time};
     reference_ = std::move(outputs);
     has_reference_ = true;
     start_ = Clock::now();
-    return true;
+    return {true, time};
   }
 
   double run(const WorkSize& local) {
@@ -126,10 +136,9 @@ class Search {
                                        : otherwise;
   }
 
-  double time(const WorkSize& local) {
+  double time(const WorkSize& local, double warm_up_us) {
+    if (warm_up_us > 0 && warm_up_us < kQuickMicroseconds) return quick_median(local, warm_up_us);
     std::vector<double> times{run(local)};
-    if (times[0] < kQuickMicroseconds && queue_.has_profiling())
-      return quick_median(local, times[0]);
     while (times.size() < kRuns && (best_us_ == 0 || times.back() < kHopeless * best_us_))
       times.push_back(run(local));
     return median(std::move(times));

@@ -182,6 +182,11 @@ void ScratchArgs::limit_items(std::size_t local_bytes, const std::string& type) 
   max_items_ = std::min(max_items_, std::max<std::size_t>(local_bytes / element_bytes(type), 1));
 }
 
+bool ScratchArgs::has_outputs() const {
+  return std::any_of(copies_.begin(), copies_.end(),
+                     [](const Copy& copy) { return copy.is_output; });
+}
+
 void ScratchArgs::restore() const {
   for (const auto& copy : copies_)
     if (copy.is_output)

@@ -36,6 +36,7 @@ class ScratchArgs {
   // The largest work-group for which the caller's local memory has an element per item.
   std::size_t max_items() const { return max_items_; }
 
+  bool has_outputs() const;
   void restore() const;  // enqueues the copies
   Outputs read() const;  // waits
   bool same(const Outputs& expected, const Outputs& actual) const;
