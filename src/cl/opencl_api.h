@@ -5,6 +5,8 @@
 #include <CL/cl.h>
 #include <CL/cl_ext.h>
 
+#include <mutex>
+
 namespace netcl::cl {
 
 #define NETCL_OPENCL_FUNCTIONS(X) \
@@ -68,5 +70,10 @@ const Api& api(const char* where);
 const Api* api_if_alive() noexcept;
 
 void check(const char* call, cl_int code);
+
+// Held while something is enqueued. Enqueueing from several threads is allowed by the standard, but
+// PoCL's single-threaded driver runs commands inside the call and then waits for itself for ever.
+// Never held while waiting for the device.
+std::mutex& enqueue_mutex(cl_command_queue queue);
 
 }  // namespace netcl::cl

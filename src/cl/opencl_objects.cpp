@@ -1,4 +1,6 @@
 // Contexts, queues, buffers, transfers and events.
+#include <array>
+
 #include "base/check.h"
 #include "base/process.h"
 #include "base/signals.h"
@@ -146,66 +148,89 @@ _cl_context* buffer_context(_cl_mem* buffer) {
   return context;
 }
 
+std::mutex& enqueue_mutex(cl_command_queue queue) {
+  // Striped by address: queues that share one only wait a few microseconds for each other.
+  static auto* mutexes = new std::array<std::mutex, 64>();
+  return (*mutexes)[(reinterpret_cast<std::uintptr_t>(queue) >> 6) % mutexes->size()];
+}
+
+namespace {
+
+// Runs `enqueue(event)` under the queue's lock. A blocking command waits after the lock is
+// released.
+template <class Enqueue>
+void submit(Queued queue, const char* call, bool blocking, Event* done, Enqueue&& enqueue) {
+  Event own;
+  EventSlot slot(blocking && done == nullptr ? &own : done);
+  {
+    const std::lock_guard lock(enqueue_mutex(queue));
+    check(call, enqueue(slot.get()));
+  }
+  slot.commit();
+  if (blocking) wait_blocking((done == nullptr ? own : *done).get());
+}
+
+}  // namespace
+
 void read(Queued queue, const Buffer& from, std::size_t offset, std::size_t bytes, void* to,
           bool blocking, Event* done) {
-  EventSlot slot(done);
-  check("clEnqueueReadBuffer",
-        api("clEnqueueReadBuffer")
-            .EnqueueReadBuffer(queue, from.get(), blocking ? CL_TRUE : CL_FALSE, offset, bytes, to,
-                               0, nullptr, slot.get()));
-  slot.commit();
+  const auto& cl = api("clEnqueueReadBuffer");
+  submit(queue, "clEnqueueReadBuffer", blocking, done, [&](cl_event* event) {
+    return cl.EnqueueReadBuffer(queue, from.get(), CL_FALSE, offset, bytes, to, 0, nullptr, event);
+  });
 }
 
 void write(Queued queue, const Buffer& to, std::size_t offset, std::size_t bytes, const void* from,
            bool blocking, Event* done) {
-  EventSlot slot(done);
-  check("clEnqueueWriteBuffer",
-        api("clEnqueueWriteBuffer")
-            .EnqueueWriteBuffer(queue, to.get(), blocking ? CL_TRUE : CL_FALSE, offset, bytes, from,
-                                0, nullptr, slot.get()));
-  slot.commit();
+  const auto& cl = api("clEnqueueWriteBuffer");
+  submit(queue, "clEnqueueWriteBuffer", blocking, done, [&](cl_event* event) {
+    return cl.EnqueueWriteBuffer(queue, to.get(), CL_FALSE, offset, bytes, from, 0, nullptr, event);
+  });
 }
 
 void copy(Queued queue, const Buffer& from, std::size_t from_offset, const Buffer& to,
           std::size_t to_offset, std::size_t bytes, Event* done) {
-  EventSlot slot(done);
-  check("clEnqueueCopyBuffer", api("clEnqueueCopyBuffer")
-                                   .EnqueueCopyBuffer(queue, from.get(), to.get(), from_offset,
-                                                      to_offset, bytes, 0, nullptr, slot.get()));
-  slot.commit();
+  const auto& cl = api("clEnqueueCopyBuffer");
+  submit(queue, "clEnqueueCopyBuffer", false, done, [&](cl_event* event) {
+    return cl.EnqueueCopyBuffer(queue, from.get(), to.get(), from_offset, to_offset, bytes, 0,
+                                nullptr, event);
+  });
 }
 
 void fill(Queued queue, const Buffer& buffer, std::size_t offset, std::size_t bytes,
           const void* pattern, std::size_t pattern_bytes, Event* done) {
-  EventSlot slot(done);
-  check("clEnqueueFillBuffer", api("clEnqueueFillBuffer")
-                                   .EnqueueFillBuffer(queue, buffer.get(), pattern, pattern_bytes,
-                                                      offset, bytes, 0, nullptr, slot.get()));
-  slot.commit();
+  const auto& cl = api("clEnqueueFillBuffer");
+  submit(queue, "clEnqueueFillBuffer", false, done, [&](cl_event* event) {
+    return cl.EnqueueFillBuffer(queue, buffer.get(), pattern, pattern_bytes, offset, bytes, 0,
+                                nullptr, event);
+  });
 }
 
 void* map(Queued queue, const Buffer& buffer, std::size_t offset, std::size_t bytes) {
-  cl_int code = CL_SUCCESS;
-  auto* pointer = api("clEnqueueMapBuffer")
-                      .EnqueueMapBuffer(queue, buffer.get(), CL_TRUE, CL_MAP_READ | CL_MAP_WRITE,
-                                        offset, bytes, 0, nullptr, nullptr, &code);
-  check("clEnqueueMapBuffer", code);
+  const auto& cl = api("clEnqueueMapBuffer");
+  void* pointer = nullptr;
+  submit(queue, "clEnqueueMapBuffer", true, nullptr, [&](cl_event* event) {
+    cl_int code = CL_SUCCESS;
+    pointer = cl.EnqueueMapBuffer(queue, buffer.get(), CL_FALSE, CL_MAP_READ | CL_MAP_WRITE, offset,
+                                  bytes, 0, nullptr, event, &code);
+    return code;
+  });
   return pointer;
 }
 
 void unmap(Queued queue, const Buffer& buffer, void* pointer, Event* done) {
-  EventSlot slot(done);
-  check("clEnqueueUnmapMemObject",
-        api("clEnqueueUnmapMemObject")
-            .EnqueueUnmapMemObject(queue, buffer.get(), pointer, 0, nullptr, slot.get()));
-  slot.commit();
+  const auto& cl = api("clEnqueueUnmapMemObject");
+  submit(queue, "clEnqueueUnmapMemObject", false, done, [&](cl_event* event) {
+    return cl.EnqueueUnmapMemObject(queue, buffer.get(), pointer, 0, nullptr, event);
+  });
 }
 
 Event marker(Queued queue) {
-  cl_event event = nullptr;
-  check("clEnqueueMarkerWithWaitList",
-        api("clEnqueueMarkerWithWaitList").EnqueueMarkerWithWaitList(queue, 0, nullptr, &event));
-  return Event(Ref<_cl_event>::adopt(event));
+  const auto& cl = api("clEnqueueMarkerWithWaitList");
+  Event done;
+  submit(queue, "clEnqueueMarkerWithWaitList", false, &done,
+         [&](cl_event* event) { return cl.EnqueueMarkerWithWaitList(queue, 0, nullptr, event); });
+  return done;
 }
 
 void barrier(Queued queue, WaitList wait_for) {
@@ -213,10 +238,11 @@ void barrier(Queued queue, WaitList wait_for) {
   for (const auto& event : wait_for)
     if (event) events.push_back(event.get());
   if (events.empty()) return;
-  check("clEnqueueBarrierWithWaitList",
-        api("clEnqueueBarrierWithWaitList")
-            .EnqueueBarrierWithWaitList(queue, static_cast<cl_uint>(events.size()), events.data(),
-                                        nullptr));
+  const auto& cl = api("clEnqueueBarrierWithWaitList");
+  submit(queue, "clEnqueueBarrierWithWaitList", false, nullptr, [&](cl_event* event) {
+    return cl.EnqueueBarrierWithWaitList(queue, static_cast<cl_uint>(events.size()), events.data(),
+                                         event);
+  });
 }
 
 void flush(Queued queue) { check("clFlush", api("clFlush").Flush(queue)); }

@@ -182,11 +182,14 @@ void set_argument(_cl_kernel* kernel, unsigned index, std::size_t bytes, const v
 
 void enqueue(Queued queue, _cl_kernel* kernel, unsigned dimensions, const std::size_t* global,
              const std::size_t* local, Event* done) {
+  const auto& cl = api("clEnqueueNDRangeKernel");
   cl_event event = nullptr;
-  check("clEnqueueNDRangeKernel",
-        api("clEnqueueNDRangeKernel")
-            .EnqueueNDRangeKernel(queue, kernel, dimensions, nullptr, global, local, 0, nullptr,
+  {
+    const std::lock_guard lock(enqueue_mutex(queue));
+    check("clEnqueueNDRangeKernel",
+          cl.EnqueueNDRangeKernel(queue, kernel, dimensions, nullptr, global, local, 0, nullptr,
                                   done == nullptr ? nullptr : &event));
+  }
   if (done != nullptr) *done = Event(Ref<_cl_event>::adopt(event));
 }
 
