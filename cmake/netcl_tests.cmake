@@ -73,6 +73,8 @@ foreach(dir IN LISTS netcl_test_dirs)
     if(layer IN_LIST netcl_two_device_layers)
       netcl_add_test(${layer}.two_devices COMMAND ${layer}_test LABELS unit two_devices
         ENV "POCL_DEVICES=pthread basic")
+      # After the plain run, whose compiled kernels it then finds in the cache.
+      set_tests_properties(${layer}.two_devices PROPERTIES DEPENDS ${layer})
     endif()
   endif()
 endforeach()

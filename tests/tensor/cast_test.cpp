@@ -83,10 +83,20 @@ void expect_equal(const HostArray& got, const HostArray& expected, const HostArr
   }
 }
 
+// Compiling is what takes the time here: devices after the first of a platform, which share its
+// compiler, get a quarter of the pairs.
+bool is_tested(const Queue& queue, DType from, DType to) {
+  const auto devices = manager().discover();
+  const bool first = queue.is_cpu() || devices.empty() || queue.device() == devices[0].device ||
+                     device_profile(queue).platform_name != devices[0].platform_name;
+  return first || (static_cast<int>(from) + 2 * static_cast<int>(to)) % 4 == 0;
+}
+
 TEST(Cast, EveryPairOfDtypesMatchesTheHost) {
   test::on_every_device([](const Queue& queue) {
     for (const auto from : kAllDTypes)
       for (const auto to : kAllDTypes) {
+        if (!is_tested(queue, from, to)) continue;
         const auto source = edge_array(from);
         HostArray expected(source.shape(), to);
         host_copy({{source.numel(), 1, 1}}, expected.data(), to, source.data(), from);
