@@ -66,13 +66,18 @@ foreach(dir IN LISTS netcl_test_dirs)
   if(TARGET netcl_cli)
     add_dependencies(${layer}_test netcl_cli)
   endif()
-  netcl_add_test(${layer} COMMAND ${layer}_test LABELS unit)
+  # LeakSanitizer's own tracer thread dies with signal 11 at the end of this one, with and without a driver.
+  set(layer_env "")
+  if(NETCL_SANITIZE AND layer STREQUAL "tune")
+    set(layer_env "ASAN_OPTIONS=detect_leaks=0")
+  endif()
+  netcl_add_test(${layer} COMMAND ${layer}_test LABELS unit ENV ${layer_env})
   if(NETCL_OPENCL AND NOT layer STREQUAL "base")
     netcl_add_test(${layer}.no_driver COMMAND ${layer}_test LABELS unit no_driver
-      ENV "OCL_ICD_VENDORS=${netcl_empty_vendors}")
+      ENV "OCL_ICD_VENDORS=${netcl_empty_vendors}" ${layer_env})
     if(layer IN_LIST netcl_two_device_layers)
       netcl_add_test(${layer}.two_devices COMMAND ${layer}_test LABELS unit two_devices
-        ENV "POCL_DEVICES=pthread basic")
+        ENV "POCL_DEVICES=pthread basic" ${layer_env})
       # After the plain run, whose compiled kernels it then finds in the cache.
       set_tests_properties(${layer}.two_devices PROPERTIES DEPENDS ${layer})
     endif()

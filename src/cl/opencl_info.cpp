@@ -95,8 +95,8 @@ std::vector<Platform> platforms() {
   const KeepSignalHandlers keep;
   cl_uint count = 0;
   const auto code = cl.GetPlatformIDs(0, nullptr, &count);
+  if (code != CL_SUCCESS || count == 0) return {};  // a loader alone survives a fork
   process::mark_driver_used();
-  if (code != CL_SUCCESS || count == 0) return {};
   std::vector<cl_platform_id> ids(count);
   check("clGetPlatformIDs", cl.GetPlatformIDs(count, ids.data(), nullptr));
   std::vector<Platform> result;

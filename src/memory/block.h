@@ -19,6 +19,7 @@ struct Block {
   void* host = nullptr;        // host memory, or where `buffer` is mapped
   Ref<_cl_command_queue> map;  // the queue `buffer` was mapped with, if it was
   std::size_t bytes = 0;
+  Block* next_abandoned = nullptr;  // see BufferHandle::release
 };
 
 class BlockSource {

@@ -15,6 +15,15 @@ std::uint64_t default_cache_bound() {
   return gib <= 0 ? 0 : static_cast<std::uint64_t>(std::min(gib, 1e6) * 1024 * 1024 * 1024);
 }
 
+// Keeps a block for ever: in a forked child or after exit began its lock and its driver may be
+// unusable. It stays reachable, so that leak checkers can tell it from a mistake.
+void abandon(detail::Block* block) noexcept {
+  static std::atomic<detail::Block*> abandoned{nullptr};
+  block->next_abandoned = abandoned.load();
+  while (!abandoned.compare_exchange_weak(block->next_abandoned, block)) {
+  }
+}
+
 const Context& required(const Context& context) {
   check<ArgumentError>(static_cast<bool>(context), "[BufferPool] a pool needs a context: empty");
   return context;
@@ -45,7 +54,7 @@ void BufferHandle::release() noexcept {
   if (process::calls_allowed())
     pool_->give_back(std::move(block_));
   else
-    (void)block_.release();  // forked or exiting: locks and drivers may be unusable, so it leaks
+    abandon(block_.release());
   pool_.reset();
 }
 
