@@ -53,7 +53,7 @@ TEST(DeviceManager, UnknownSelectorListsWhatThereIs) {
     EXPECT_NE(message.find(device.device_name), std::string::npos);
 }
 
-// "gpu" and typing errors silently gave the first device in the package this replaces.
+// Asking for a GPU, or mistyping a name, must never quietly give another device.
 TEST(DeviceManager, NoSilentFallback) {
   bool has_gpu = false;
   for (const auto& device : manager().discover()) has_gpu = has_gpu || device.device_type == "gpu";

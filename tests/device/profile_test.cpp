@@ -117,7 +117,7 @@ TEST(Profile, AmdBoardNameIsTheLastResort) {
   EXPECT_EQ(make_profile(queries).gpu_family, F::amd_other);
 }
 
-// netcl 0.4.4 looked for "cpu" in names: an EPYC became an AMD GPU.
+// Looking for "cpu" in names would make an AMD GPU of an EPYC.
 TEST(Profile, CpuIsDecidedByTypeBitsAlone) {
   auto queries = recorded("rtx_4090").queries;
   queries.type_bits = 2;
@@ -260,7 +260,7 @@ TEST(KernelStrategy, AnUnknownValueIsOneWarningAndAuto) {
   EXPECT_EQ(text.find("fastest", first + 1), std::string::npos);
 }
 
-// Real vendor strings are longer than the vendor's name; 0.4.4 compared them for equality.
+// Real vendor strings are longer than the name of the vendor, so equality is the wrong test.
 TEST(KernelStrategy, RealVendorStringsCount) {
   const ScopedEnv automatic("NETCL_KERNEL_STRATEGY", nullptr);
   DeviceProfile profile;

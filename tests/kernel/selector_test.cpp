@@ -194,7 +194,7 @@ struct Counter {
   }
 };
 
-// netcl 0.4.4 emptied its cache whenever the device changed.
+// A cache that is emptied whenever the device changes never serves two of them.
 TEST(SelectorMemo, TwoDevicesInTurnDecideOnceEach) {
   const auto gpu = recorded_profile("rtx_4090"), cpu = recorded_profile("pocl_epyc");
   Counter counter;
@@ -489,7 +489,7 @@ TEST(ProcessSelector, FollowsTheActiveDevice) {
   EXPECT_EQ(select_conv2d_config(8, 64, 64, 56, 56, 3, 3).variant, V::CONV2D_PACKED);
 }
 
-// The CPU override of 0.4.4 failed on PoCL: it went by names.
+// Going by names fails on PoCL, whose device names carry no "cpu".
 TEST(ProcessSelector, OpenClCpuDevicesGetCpuKernels) {
   int cpus = 0;
   for (const auto& found : manager().discover()) {

@@ -56,7 +56,7 @@ TEST(PersistentPool, UsesMemoryAgain) {
   });
 }
 
-// Two live leases of the package this replaces could share memory after a double release.
+// A lease that is given back twice must not be handed out twice.
 TEST(PersistentPool, DoubleReleaseNeverSharesMemory) {
   test::on_every_device([](const Queue& queue) {
     PersistentBufferPool pool(queue);

@@ -91,7 +91,7 @@ TEST(Tensor, WithoutAQueueTheActiveDeviceIsTaken) {
   });
 }
 
-// The package this replaces handed out recycled memory here.
+// Memory from the pool still holds what its last user left there.
 TEST(Tensor, FromShapeIsZeroAlsoInRecycledMemory) {
   on_every_device([](const Queue& queue) {
     for (const auto dtype : kAllDTypes) {
