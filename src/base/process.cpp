@@ -36,8 +36,6 @@ void mark_driver_used() {
   std::atexit(at_exit_handler);
 }
 
-bool driver_used() noexcept { return g_state.load(std::memory_order_relaxed) != kFresh; }
-
 bool calls_allowed() noexcept { return g_state.load(std::memory_order_relaxed) <= kUsed; }
 
 void require(const char* where) {

@@ -10,8 +10,6 @@ namespace netcl::process {
 // were loaded since.
 void mark_driver_used();
 
-bool driver_used() noexcept;
-
 // For destructors: false means leave the object alone.
 bool calls_allowed() noexcept;
 

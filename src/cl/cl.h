@@ -52,7 +52,6 @@ Buffer create_buffer(_cl_context* context, Memory kind, std::size_t bytes);
 // USE_HOST_PTR: the device works on the caller's memory, which must outlive the buffer.
 Buffer wrap_host_memory(_cl_context* context, void* memory, std::size_t bytes);
 Buffer create_sub_buffer(const Buffer& parent, std::size_t offset, std::size_t bytes);
-std::size_t buffer_size(_cl_mem* buffer);
 _cl_context* buffer_context(_cl_mem* buffer);
 // True for the codes with which drivers say that memory ran out.
 bool is_allocation_failure(int code);

@@ -132,14 +132,6 @@ Buffer create_sub_buffer(const Buffer& parent, std::size_t offset, std::size_t b
   return Buffer(Ref<_cl_mem>::adopt(buffer), bytes);
 }
 
-std::size_t buffer_size(_cl_mem* buffer) {
-  std::size_t size = 0;
-  check(
-      "clGetMemObjectInfo",
-      api("clGetMemObjectInfo").GetMemObjectInfo(buffer, CL_MEM_SIZE, sizeof size, &size, nullptr));
-  return size;
-}
-
 _cl_context* buffer_context(_cl_mem* buffer) {
   cl_context context = nullptr;
   check("clGetMemObjectInfo",

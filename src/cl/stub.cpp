@@ -43,7 +43,6 @@ QueueInfo queue_info(_cl_command_queue*) { absent("clGetCommandQueueInfo"); }
 Buffer create_buffer(_cl_context*, Memory, std::size_t) { absent("clCreateBuffer"); }
 Buffer wrap_host_memory(_cl_context*, void*, std::size_t) { absent("clCreateBuffer"); }
 Buffer create_sub_buffer(const Buffer&, std::size_t, std::size_t) { absent("clCreateSubBuffer"); }
-std::size_t buffer_size(_cl_mem*) { absent("clGetMemObjectInfo"); }
 _cl_context* buffer_context(_cl_mem*) { absent("clGetMemObjectInfo"); }
 void read(Queued, const Buffer&, std::size_t, std::size_t, void*, bool, Event*) {
   absent("clEnqueueReadBuffer");

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/process.h"
 #include "cl/state.h"
+#include "kernel/source_scan.h"
 #include "netcl/capabilities.h"
 #include "profiling/recorder.h"
 
@@ -53,14 +54,6 @@ namespace {
 using detail::KernelState;
 
 launching::Where where(const KernelState& kernel, std::size_t index) { return {kernel, index}; }
-
-// "float4*" -> "float": elements of a vector type are those of its scalar.
-std::string_view scalar_of(std::string_view type) {
-  while (!type.empty() && (type.back() == '*' || type.back() == ' ')) type.remove_suffix(1);
-  while (!type.empty() && std::isdigit(static_cast<unsigned char>(type.back())))
-    type.remove_suffix(1);
-  return type;
-}
 
 bool accepts_elements(std::string_view type, DType dtype) {
   const auto scalar = scalar_of(type);

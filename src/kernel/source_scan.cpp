@@ -16,6 +16,13 @@ bool is_identifier(std::string_view text) {
          std::all_of(text.begin(), text.end(), is_word);
 }
 
+std::string_view scalar_of(std::string_view type) {
+  while (!type.empty() && (type.back() == '*' || type.back() == ' ')) type.remove_suffix(1);
+  while (!type.empty() && std::isdigit(static_cast<unsigned char>(type.back())))
+    type.remove_suffix(1);
+  return type;
+}
+
 bool has_half_pointer(std::string_view source) {
   constexpr std::string_view kHalf = "half";
   for (auto at = source.find(kHalf); at != std::string_view::npos;

@@ -7,6 +7,9 @@ namespace netcl {
 
 bool is_identifier(std::string_view text);
 
+// The scalar behind a parameter's type: "float4*" -> "float".
+std::string_view scalar_of(std::string_view type);
+
 // Does a pointer to half occur, as in "__global half*" or "global const half *x"?
 bool has_half_pointer(std::string_view source);
 

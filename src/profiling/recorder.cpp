@@ -98,8 +98,6 @@ std::uint64_t host_ns() {
                                         .count());
 }
 
-KernelCost current_cost() { return t_cost; }
-
 void record_launch(const Queue& queue, const char* name, const Event& event,
                    double argument_bytes) {
   auto cost = t_cost;

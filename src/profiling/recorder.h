@@ -26,7 +26,6 @@ extern std::atomic<bool> g_enabled;
 inline bool enabled() { return g_enabled.load(std::memory_order_relaxed); }
 
 std::uint64_t host_ns();
-KernelCost current_cost();
 
 // Called by every launch while enabled.
 void record_launch(const Queue& queue, const char* name, const Event& event, double argument_bytes);

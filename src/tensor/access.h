@@ -9,7 +9,6 @@ struct TensorAccess {
   static Tensor make(DeviceArray array, const Queue& queue, const Shape& shape, DType dtype) {
     return Tensor(std::move(array), queue, shape, contiguous_strides(shape), 0, dtype);
   }
-  static const DeviceArray& array(const Tensor& tensor) { return tensor.storage_; }
   static StridedView view(const Tensor& tensor) {
     return {tensor.storage_, tensor.dtype_, tensor.offset_, tensor.strides_};
   }

@@ -2,9 +2,10 @@
 #include "tune/compare.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <cstring>
+
+#include "kernel/source_scan.h"
 
 namespace netcl::tune {
 namespace {
@@ -67,12 +68,9 @@ constexpr TypeName kTypes[] = {{"half", DType::float16},   {"float", DType::floa
 }  // namespace
 
 std::optional<DType> element_type(std::string_view type) {
-  const auto is_suffix = [](char c) {
-    return c == '*' || c == ' ' || std::isdigit(static_cast<unsigned char>(c)) != 0;
-  };
-  while (!type.empty() && is_suffix(type.back())) type.remove_suffix(1);
+  const auto scalar = scalar_of(type);
   for (const auto& entry : kTypes)
-    if (entry.name == type) return entry.type;
+    if (entry.name == scalar) return entry.type;
   return std::nullopt;
 }
 

@@ -1,6 +1,8 @@
 // What happens at the edges of a process: fork, Ctrl+C, exit. Every scenario runs in a new process.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,6 +14,7 @@
 #include "netcl/netcl.h"
 #include "support/child_process.h"
 #include "support/devices.h"
+#include "support/temp_dir.h"
 
 namespace netcl {
 namespace {
@@ -280,7 +283,32 @@ TEST(Exit, StaticTensorsAndPendingWork) {
     start_long_kernel(manager().default_device("opencl").queue, 0.5);
 }
 
-// Work that is pending at exit is finished: the device wrote into memory that outlives the process.
+// Work that is pending at exit is finished: the device writes into memory that outlives the
+// process.
+TEST(Exit, PendingWorkIsFinished) {
+  NETCL_NEED_OPENCL();
+  const test::TempDir dir;
+  constexpr std::size_t kBytes = 4096;
+  const auto map = [](const std::string& path) {
+    const int fd = ::open(path.c_str(), O_RDWR | O_CREAT, 0600);
+    EXPECT_EQ(::ftruncate(fd, kBytes), 0);
+    auto* memory = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    ::close(fd);
+    return static_cast<float*>(memory);
+  };
+  if (const auto path = child_role()) {
+    const auto queue = manager().default_device("opencl").queue;
+    const auto shared = Tensor::adopt_host(queue, map(*path), {kBytes / 4}, DType::float32);
+    const auto values = Tensor::full(queue, shared.shape(), 7);
+    start_long_kernel(queue, 0.5);
+    shared.copy_from(values);  // behind the long kernel, and nobody waits for it
+    return;
+  }
+  const auto* memory = map(dir / "memory");
+  EXPECT_EQ(ChildProcess(dir / "memory").wait(), 0);
+  if (device_profile(manager().default_device("opencl").queue).is_cpu) EXPECT_EQ(memory[9], 7);
+}
+
 TEST(Exit, UseAfterExitBeganIsAnErrorNotACrash) {
   if (!child_role()) {
     EXPECT_EQ(ChildProcess("late").wait(), 17);

@@ -130,6 +130,12 @@ TEST(ElementKernels, StoredResultsAreUsedAndNonsenseIsNot) {
   EXPECT_EQ(element_launch(queue, kernel, 1 << 16, [] { return TunableProblem(); }).items,
             static_cast<std::size_t>(problem.defaults.at("ITEMS")))
       << "another size class";
+  // Values outside the search space are not launched, whoever wrote them.
+  record.parameters = {{"WG", 3}, {"ITEMS", 16}};
+  default_tuning_store().record(element_problem(queue, kernel, 1 << 18).key, record);
+  const auto safe = element_launch(queue, kernel, 1 << 18, [] { return TunableProblem(); });
+  EXPECT_EQ(safe.items, static_cast<std::size_t>(problem.defaults.at("ITEMS")));
+  EXPECT_NE(safe.local, 3u);
 }
 
 TEST(ElementKernels, AutotuneFillsTheStoreAtFirstUse) {
