@@ -3,6 +3,7 @@
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
+find_package(OpenMP REQUIRED COMPONENTS CXX)
 
 # Compiler flags of our own targets; never seen by a consumer.
 add_library(netcl_flags INTERFACE)
@@ -24,6 +25,13 @@ endif()
 add_library(netcl_internal INTERFACE)
 target_include_directories(netcl_internal INTERFACE "${PROJECT_SOURCE_DIR}/src")
 target_link_libraries(netcl_internal INTERFACE nlohmann_json::nlohmann_json)
+
+# oneDNN, for the CPU backend: its headers at build time, the library opened at run time where there is one.
+find_path(NETCL_ONEDNN_HEADERS oneapi/dnnl/dnnl.h)
+if(NOT NETCL_ONEDNN_HEADERS)
+  message(FATAL_ERROR "netcl: oneapi/dnnl/dnnl.h not found. Install oneDNN's headers (Debian: apt-get install libdnnl-dev).")
+endif()
+target_include_directories(netcl_internal SYSTEM INTERFACE "${NETCL_ONEDNN_HEADERS}")
 
 # OpenCL or not is a choice of files: src/cl/opencl*.cpp need the headers, src/cl/stub*.cpp replace them.
 file(GLOB_RECURSE netcl_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/*.cpp")
@@ -64,10 +72,23 @@ add_custom_command(
   COMMENT "Embedding OpenCL kernels"
   VERBATIM)
 
+# Ops: every folder src/ops/<name>/ defines `std::vector<OpDef> ops_of_<name>()`; the list of them is generated.
+file(GLOB netcl_op_folders CONFIGURE_DEPENDS LIST_DIRECTORIES true RELATIVE "${PROJECT_SOURCE_DIR}/src/ops"
+  "${PROJECT_SOURCE_DIR}/src/ops/*")
+set(netcl_op_declarations "")
+set(netcl_op_calls "")
+foreach(folder IN LISTS netcl_op_folders)
+  if(IS_DIRECTORY "${PROJECT_SOURCE_DIR}/src/ops/${folder}")
+    string(APPEND netcl_op_declarations "std::vector<OpDef> ops_of_${folder}();\n")
+    string(APPEND netcl_op_calls "  append(ops_of_${folder}());\n")
+  endif()
+endforeach()
+configure_file("${PROJECT_SOURCE_DIR}/cmake/op_table.cpp.in" "${PROJECT_BINARY_DIR}/generated/op_table.cpp" @ONLY)
+
 configure_file("${PROJECT_SOURCE_DIR}/include/netcl/version.h.in"
   "${PROJECT_BINARY_DIR}/generated/include/netcl/version.h" @ONLY)
 
-add_library(netcl STATIC ${netcl_sources} "${netcl_kernel_table}")
+add_library(netcl STATIC ${netcl_sources} "${netcl_kernel_table}" "${PROJECT_BINARY_DIR}/generated/op_table.cpp")
 add_library(netcl::netcl ALIAS netcl)
 set_target_properties(netcl PROPERTIES POSITION_INDEPENDENT_CODE ON)
 target_compile_features(netcl PUBLIC cxx_std_20)
@@ -81,7 +102,7 @@ target_include_directories(netcl PUBLIC
 # OpenCL is opened with dlopen at run time, so libOpenCL is never linked. BUILD_INTERFACE keeps the header-only
 # dependencies out of the installed package: a consumer needs none of them.
 target_link_libraries(netcl PRIVATE $<BUILD_INTERFACE:netcl_flags> $<BUILD_INTERFACE:netcl_internal>
-  Threads::Threads ${CMAKE_DL_LIBS})
+  Threads::Threads ${CMAKE_DL_LIBS} OpenMP::OpenMP_CXX)
 
 # An executable of this project in <build>/bin. internal: may include headers from src/.
 function(netcl_executable target)

@@ -1,0 +1,46 @@
+// The self-test: every op on samples of its own, every variant forced in turn, against plain double
+// precision references, on the device that you have. `netcl selftest` is its command.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "netcl/opencl.h"
+
+namespace netcl {
+
+struct SelftestFailure {
+  std::string id;  // "conv2d/winograd/f32/8x64x56x56"; also the filter that runs it alone
+  std::string message;
+};
+
+struct SelftestCounts {
+  std::size_t run = 0, failed = 0, declined = 0;  // declined: the variant is not for this problem
+};
+
+struct SelftestReport {
+  SelftestCounts total;
+  std::vector<std::pair<std::string, SelftestCounts>> ops;
+  std::vector<SelftestFailure> failures;
+  double seconds = 0;
+};
+
+struct SelftestOptions {
+  // Cases whose id matches; '*' stands for any characters, a filter without one for a part of the
+  // id from its beginning. Several are separated by commas; empty: all.
+  std::string filter;
+  bool gradients = true;
+  std::size_t max_failures = 50;  // the run ends there
+  // Told before each case.
+  std::function<void(const std::string& id, std::size_t done)> progress;
+};
+
+// Throws Interrupted on Ctrl+C; failures are in the report.
+SelftestReport selftest(const Queue& queue, const SelftestOptions& options = {});
+
+// The ids that a filter selects on a device, without running them.
+std::vector<std::string> selftest_cases(const Queue& queue, const std::string& filter = "");
+
+}  // namespace netcl

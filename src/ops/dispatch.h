@@ -1,0 +1,50 @@
+// Running an op: validation, outputs, the choice of the variant, tuned parameters.
+#pragma once
+
+#include "ops/op.h"
+
+namespace netcl {
+
+// Calls an op. Inputs must be on one queue; those that were left out are empty tensors.
+std::vector<Tensor> call_op(const OpDef& op, std::vector<Tensor> inputs,
+                            const Attributes& attributes = {});
+// The same into tensors of the caller, which may be views, also of the inputs.
+void call_op_into(const OpDef& op, std::vector<Tensor> inputs, const Attributes& attributes,
+                  const std::vector<Tensor>& outputs);
+// The first output of an op by its name.
+Tensor apply(std::string_view op, std::vector<Tensor> inputs, const Attributes& attributes = {});
+
+// While alive, calls of `op` on this thread run `variant` ("matmul.tiled" or "MATMUL_TILED"); one
+// that declines is an ArgumentError with its reason. Ops called inside are not affected.
+class ForcedVariant {
+ public:
+  ForcedVariant(const OpDef& op, std::string_view variant);
+  ~ForcedVariant();
+  ForcedVariant(const ForcedVariant&) = delete;
+  ForcedVariant& operator=(const ForcedVariant&) = delete;
+
+ private:
+  const OpDef* previous_op_;
+  const OpVariant* previous_;
+};
+
+// A variant of a user, which a rule of the selector can name.
+void register_variant(const std::string& op, OpVariant variant);
+
+// The variant that a call would run, with its configuration.
+struct VariantChoice {
+  const OpVariant* variant = nullptr;
+  KernelConfig config;
+  std::string reason;
+};
+VariantChoice choose_variant(const OpCall& call);
+
+// The search of a variant's parameters on the tensors of `call`, whose outputs are overwritten.
+TunableProblem tunable_problem(const OpCall& call, const OpVariant& variant,
+                               const KernelConfig& config);
+
+// Told of every call that has been run, on the thread that made it. For the layers above.
+using OpObserver = void (*)(const OpCall& call);
+void set_op_observer(OpObserver observer);
+
+}  // namespace netcl

@@ -1,0 +1,79 @@
+// An expression that is both: text for OpenCL C, and compiled loops over blocks for the host. One
+// spelling serves both languages, so the backends cannot drift apart.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <type_traits>
+
+namespace netcl {
+
+// What an expression may name: operands, the result and its gradient (in gradients), scalars.
+enum ElementName { kA, kB, kC, kY, kDy, kElementNames };
+inline constexpr const char* kElementNameText[] = {"a", "b", "c", "y", "dy"};
+
+template <class V>
+using BlockFunction = void (*)(std::int64_t n, const V* const* in, V p, V q, V* out);
+
+struct ElementCode {
+  const char* text = nullptr;
+  BlockFunction<float> f32 = nullptr;
+  BlockFunction<double> f64 = nullptr;
+  BlockFunction<std::int32_t> i32 = nullptr;
+  BlockFunction<std::int64_t> i64 = nullptr;
+
+  explicit operator bool() const { return text != nullptr; }
+  template <class V>
+  BlockFunction<V> block() const {
+    if constexpr (std::is_same_v<V, float>) return f32;
+    if constexpr (std::is_same_v<V, double>) return f64;
+    if constexpr (std::is_same_v<V, std::int32_t>) return i32;
+    if constexpr (std::is_same_v<V, std::int64_t>) return i64;
+  }
+  bool names(ElementName name) const;  // does the text mention it?
+};
+
+namespace element_math {
+
+using std::ceil, std::cos, std::erf, std::erfc, std::exp, std::expm1, std::floor, std::log,
+    std::log1p, std::pow, std::rint, std::sin, std::sqrt, std::tanh;
+
+template <class V>
+V rsqrt(V x) {
+  return V(1) / std::sqrt(x);
+}
+template <class V>
+V absolute(V x) {
+  if constexpr (std::is_floating_point_v<V>)
+    return std::fabs(x);
+  else
+    return x < 0 ? static_cast<V>(0 - static_cast<std::make_unsigned_t<V>>(x)) : x;
+}
+template <class V>
+V larger(V a, V b) {
+  return (a != a) | (a > b) ? a : b;
+}
+template <class V>
+V smaller(V a, V b) {
+  return (a != a) | (a < b) ? a : b;
+}
+
+template <class V, class F>
+void block_loop(std::int64_t n, const V* const* in, V p, V q, V* out) {
+  const F f{};
+  const V *a = in[kA], *b = in[kB], *c = in[kC], *y = in[kY], *dy = in[kDy];
+  for (std::int64_t i = 0; i < n; ++i) out[i] = f(a[i], b[i], c[i], y[i], dy[i], p, q);
+}
+
+template <class F>
+ElementCode floating_code(const char* text, F) {
+  return {text, &block_loop<float, F>, &block_loop<double, F>, nullptr, nullptr};
+}
+template <class F>
+ElementCode number_code(const char* text, F) {
+  return {text, &block_loop<float, F>, &block_loop<double, F>, &block_loop<std::int32_t, F>,
+          &block_loop<std::int64_t, F>};
+}
+
+}  // namespace element_math
+}  // namespace netcl

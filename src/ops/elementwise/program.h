@@ -1,0 +1,56 @@
+// A kernel that computes element by element, described: its operands, statements and results. The
+// element-wise ops are programs of one statement; fused chains are longer ones.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ops/elementwise/broadcast.h"
+#include "ops/kernels.h"
+
+namespace netcl {
+
+struct ElementOperand {
+  enum class Access { linear, strided, scalar };
+  DType dtype = DType::float32;
+  Access access = Access::linear;
+};
+
+struct ElementProgram {
+  DType compute = DType::float32;  // of the arithmetic
+  std::vector<ElementOperand> inputs;
+  std::vector<std::string> names;       // of the inputs' values in the statements
+  std::vector<std::string> statements;  // "const V t0 = a * b;", in order
+  std::vector<ElementOperand> outputs;  // linear or strided
+  std::vector<std::string> results;     // an expression per output
+  std::vector<std::string> scalars;     // names of further arguments of type V
+  std::size_t rank = 0;                 // of the strided operands' loops
+  bool wide = false;                    // more than 2^31 elements
+  std::string preamble;                 // what the statements use beyond the usual functions
+};
+
+// The kernel "elementwise". `vec` > 1 makes each work-item own so many neighbouring elements as
+// one vector (operands must then be linear or scalar); else it owns `items` elements, a local size
+// apart. Arguments: inputs, outputs, ulong n, a long offset per tensor, long8 sizes and a long8 of
+// strides per strided tensor (innermost first), then scalar inputs and scalars.
+std::string render_elements(const ElementProgram& program, int vec, int items);
+
+// What is launched: tensors and numbers in the order of the program's operands.
+struct ElementArgs {
+  std::vector<Tensor> inputs;         // empty where the program has a scalar
+  std::vector<double> scalar_inputs;  // in their order
+  std::vector<Tensor> outputs;
+  std::vector<double> scalars;
+};
+
+// Up to eight axes, of all tensors seen in the shape of the first output.
+BroadcastLoops element_loops(const ElementArgs& args);
+// Fills in accesses, rank and index width.
+void describe_operands(const ElementArgs& args, const BroadcastLoops& loops,
+                       ElementProgram& program);
+
+void enqueue_elements(const Queue& queue, const KernelPtr& kernel, const ElementProgram& program,
+                      const ElementArgs& args, const BroadcastLoops& loops, std::size_t per_item,
+                      std::int64_t local);
+
+}  // namespace netcl

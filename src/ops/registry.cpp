@@ -1,0 +1,90 @@
+#include "ops/registry.h"
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <mutex>
+
+#include "base/check.h"
+#include "ops/dispatch.h"
+
+namespace netcl {
+namespace {
+
+struct Table {
+  std::vector<OpDef> ops;
+  std::vector<const OpDef*> sorted;
+  std::map<std::string_view, const OpDef*> by_name;
+
+  Table() : ops(detail::make_ops()) {
+    for (const auto& op : ops) {
+      sorted.push_back(&op);
+      check(by_name.emplace(op.name, &op).second, "[ops] two ops are called {}", op.name);
+    }
+    std::sort(sorted.begin(), sorted.end(),
+              [](const OpDef* a, const OpDef* b) { return a->name < b->name; });
+  }
+};
+
+const Table& table() {
+  static const auto* const instance = new Table();
+  return *instance;
+}
+
+struct UserVariants {
+  std::mutex mutex;
+  std::map<std::string, std::deque<OpVariant>, std::less<>> of;  // a deque keeps addresses
+};
+
+UserVariants& user_variants() {
+  static auto* instance = new UserVariants();
+  return *instance;
+}
+
+}  // namespace
+
+const std::vector<const OpDef*>& all_ops() { return table().sorted; }
+
+const OpDef* find_op_or_null(std::string_view name) {
+  const auto found = table().by_name.find(name);
+  return found == table().by_name.end() ? nullptr : found->second;
+}
+
+const OpDef& find_op(std::string_view name) {
+  const auto* op = find_op_or_null(name);
+  check<ArgumentError>(op != nullptr, "[ops] there is no op called '{}' (`netcl ops` lists them)",
+                       name);
+  return *op;
+}
+
+std::vector<std::string> variant_names(const OpDef& op) {
+  std::vector<std::string> names;
+  for (const auto& variant : op.variants) names.emplace_back(variant.name);
+  auto& users = user_variants();
+  const std::lock_guard lock(users.mutex);
+  if (const auto found = users.of.find(op.name); found != users.of.end())
+    for (const auto& variant : found->second) names.emplace_back(variant.name);
+  return names;
+}
+
+const OpVariant* find_user_variant(std::string_view op, std::string_view variant) {
+  auto& users = user_variants();
+  const std::lock_guard lock(users.mutex);
+  const auto found = users.of.find(op);
+  if (found == users.of.end()) return nullptr;
+  // The newest of a name counts.
+  for (auto it = found->second.rbegin(); it != found->second.rend(); ++it)
+    if (variant == it->name) return &*it;
+  return nullptr;
+}
+
+void register_variant(const std::string& op, OpVariant variant) {
+  find_op(op);
+  check<ArgumentError>(static_cast<bool>(variant.run), "[ops] variant {} of {} must have a run",
+                       variant.name, op);
+  auto& users = user_variants();
+  const std::lock_guard lock(users.mutex);
+  users.of[op].push_back(std::move(variant));
+}
+
+}  // namespace netcl

@@ -1,0 +1,189 @@
+#include "selftest/cases.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "ops/dispatch.h"
+#include "selftest/compare.h"
+#include "selftest/data.h"
+#include "selftest/gradient.h"
+
+namespace netcl::selftest_detail {
+namespace {
+
+constexpr std::int64_t kLargestViews = 20'000;  // elements; larger samples run dense only
+
+const char* short_name(DType dtype) {
+  switch (dtype) {
+    case DType::float16:
+      return "f16";
+    case DType::bfloat16:
+      return "bf16";
+    case DType::float32:
+      return "f32";
+    case DType::float64:
+      return "f64";
+    case DType::int8:
+      return "i8";
+    case DType::uint8:
+      return "u8";
+    case DType::int32:
+      return "i32";
+    case DType::int64:
+      return "i64";
+    default:
+      return "bool";
+  }
+}
+
+// "matmul.tiled" is "tiled" in the ids of matmul.
+std::string short_variant(const char* name) {
+  const std::string_view all = name;
+  return std::string(all.substr(all.find('.') + 1));
+}
+
+// The data belong to op, sample and dtype: every variant computes on the same numbers.
+std::uint64_t seed_of(const Case& one) {
+  std::uint64_t hash = 1469598103934665603ULL;
+  for (const char c : one.op->name + "/" + one.sample->id + "/" + short_name(one.dtype))
+    hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
+  return hash;
+}
+
+std::vector<std::string> ways_of(const OpDef& op, const Queue& queue) {
+  if (op.view) return {"view"};
+  if (queue.is_cpu()) return {"host"};
+  std::vector<std::string> ways;
+  for (const auto& variant : op.variants) ways.push_back(short_variant(variant.name));
+  if (op.variants.size() > 1) ways.push_back("auto");
+  return ways;
+}
+
+const OpVariant* variant_of(const Case& one) {
+  for (const auto& variant : one.op->variants)
+    if (short_variant(variant.name) == one.variant) return &variant;
+  return nullptr;
+}
+
+Tolerance tolerance_of(const OpDef& op, const OpSpec& spec) {
+  return op.tolerance ? op.tolerance(spec) : Tolerance{};
+}
+
+bool runs_as_views(const OpSample& sample) {
+  return std::all_of(sample.inputs.begin(), sample.inputs.end(),
+                     [](const SampleInput& input) { return input.shape.numel() <= kLargestViews; });
+}
+
+// The tensors of a case and what has to come out.
+struct Stage {
+  std::vector<RefArray> inputs, expected;
+  std::vector<GuardedTensor> guarded_inputs, guarded_outputs;
+  std::vector<Tensor> tensors, outputs;
+};
+
+Stage make_stage(const Case& one, const Queue& queue) {
+  Stage stage;
+  stage.inputs = make_inputs(*one.sample, one.dtype, seed_of(one));
+  stage.expected = run_reference(*one.op, stage.inputs, one.sample->attributes);
+  for (const auto& input : stage.inputs) {
+    stage.guarded_inputs.push_back(input.present ? make_input(queue, input, one.layout)
+                                                 : GuardedTensor{});
+    stage.tensors.push_back(stage.guarded_inputs.back().tensor);
+  }
+  for (const auto& output : stage.expected) {
+    stage.guarded_outputs.push_back(make_output(queue, output.shape, output.dtype, one.layout));
+    stage.outputs.push_back(stage.guarded_outputs.back().tensor);
+  }
+  return stage;
+}
+
+void compute(const Case& one, const Stage& stage) {
+  const auto* variant = variant_of(one);
+  if (variant == nullptr)
+    return call_op_into(*one.op, stage.tensors, one.sample->attributes, stage.outputs);
+  const ForcedVariant forced(*one.op, variant->name);
+  call_op_into(*one.op, stage.tensors, one.sample->attributes, stage.outputs);
+}
+
+std::string check_stage(const Case& one, const Stage& stage) {
+  const auto tolerance =
+      tolerance_of(*one.op, spec_of(*one.op, stage.inputs, one.sample->attributes));
+  for (std::size_t i = 0; i < stage.outputs.size(); ++i) {
+    const auto wrong = compare(stage.outputs[i].to_host(), stage.expected[i], tolerance);
+    if (!wrong.empty()) return fmt::format("output {}: {}", i, wrong);
+    const auto damage = stage.guarded_outputs[i].damage(true);
+    if (!damage.empty()) return fmt::format("output {}: {}", i, damage);
+  }
+  for (std::size_t i = 0; i < stage.tensors.size(); ++i) {
+    if (!stage.tensors[i]) continue;
+    const auto damage = stage.guarded_inputs[i].damage(false);
+    if (!damage.empty()) return fmt::format("input {}: {}", i, damage);
+  }
+  return {};
+}
+
+// Why a forced variant is not for this case; it is asked with the tensors that it would get.
+std::string declined(const Case& one, const Stage& stage, const Queue& queue) {
+  const auto* variant = variant_of(one);
+  if (variant == nullptr || !variant->declines) return {};
+  OpCall call{*one.op, queue, stage.tensors, one.sample->attributes, stage.outputs};
+  if (!one.op->takes_views)
+    for (auto& input : call.inputs)
+      if (input) input = input.contiguous();
+  return variant->declines(call, device_profile(queue));
+}
+
+bool is_empty(const Stage& stage) {
+  return std::all_of(stage.outputs.begin(), stage.outputs.end(),
+                     [](const Tensor& output) { return output.numel() == 0; });
+}
+
+Outcome run_forward(const Case& one, const Queue& queue) {
+  const auto stage = make_stage(one, queue);
+  if (!is_empty(stage)) {
+    const auto reason = declined(one, stage, queue);
+    if (!reason.empty()) return {Outcome::Kind::declined, reason};
+  }
+  compute(one, stage);
+  const auto wrong = check_stage(one, stage);
+  return wrong.empty() ? Outcome{} : Outcome{Outcome::Kind::failed, wrong};
+}
+
+}  // namespace
+
+std::string Case::id() const {
+  return fmt::format("{}/{}/{}/{}{}", op->name, variant, short_name(dtype), sample->id,
+                     layout == Layout::views ? "@views" : "");
+}
+
+std::vector<Case> cases_of(const OpDef& op, const std::vector<OpSample>& samples,
+                           const Queue& queue, bool gradients) {
+  std::vector<Case> cases;
+  for (const auto& way : ways_of(op, queue))
+    for (const auto& sample : samples)
+      for (const auto dtype : sample.dtypes.empty() ? op.dtypes : sample.dtypes) {
+        if (way == "auto" && dtype != op.dtypes[0]) continue;
+        cases.push_back({&op, &sample, way, dtype, Layout::dense});
+        if (runs_as_views(sample) && way != "auto")
+          cases.push_back({&op, &sample, way, dtype, Layout::views});
+      }
+  if (op.backward && gradients)
+    for (const auto& sample : samples)
+      if (sample.gradient)
+        cases.push_back({&op, &sample, "gradient", DType::float64, Layout::dense});
+  return cases;
+}
+
+Outcome run_case(const Case& one, const Queue& queue) {
+  try {
+    if (one.variant != "gradient") return run_forward(one, queue);
+    const auto wrong = check_gradient(*one.op, *one.sample, seed_of(one), queue);
+    return wrong.empty() ? Outcome{} : Outcome{Outcome::Kind::failed, wrong};
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const std::exception& error) {
+    return {Outcome::Kind::failed, fmt::format("exception: {}", error.what())};
+  }
+}
+
+}  // namespace netcl::selftest_detail

@@ -1,0 +1,62 @@
+#include "netcl/selftest.h"
+
+#include <chrono>
+
+#include "ops/registry.h"
+#include "selftest/cases.h"
+#include "selftest/filter.h"
+
+namespace netcl {
+
+SelftestReport selftest_detail::run_ops(const std::vector<const OpDef*>& ops, const Queue& queue,
+                                        const SelftestOptions& options) {
+  const auto start = std::chrono::steady_clock::now();
+  const Filter filter(options.filter);
+  SelftestReport report;
+  for (const auto* op : ops) {
+    if (!filter.may_match_prefix(op->name + "/")) continue;
+    const auto samples = op->samples();
+    SelftestCounts counts;
+    for (const auto& one : cases_of(*op, samples, queue, options.gradients)) {
+      const auto id = one.id();
+      if (!filter.matches(id)) continue;
+      if (options.progress) options.progress(id, report.total.run + counts.run);
+      const auto outcome = run_case(one, queue);
+      if (outcome.kind == Outcome::Kind::declined) {
+        ++counts.declined;
+        continue;
+      }
+      ++counts.run;
+      if (outcome.kind == Outcome::Kind::passed) continue;
+      ++counts.failed;
+      report.failures.push_back({id, outcome.message});
+      if (report.failures.size() >= options.max_failures) break;
+    }
+    if (counts.run + counts.declined == 0) continue;
+    report.ops.emplace_back(op->name, counts);
+    report.total.run += counts.run;
+    report.total.failed += counts.failed;
+    report.total.declined += counts.declined;
+    if (report.failures.size() >= options.max_failures) break;
+  }
+  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return report;
+}
+
+SelftestReport selftest(const Queue& queue, const SelftestOptions& options) {
+  return selftest_detail::run_ops(all_ops(), queue, options);
+}
+
+std::vector<std::string> selftest_cases(const Queue& queue, const std::string& filter) {
+  const selftest_detail::Filter wanted(filter);
+  std::vector<std::string> ids;
+  for (const auto* op : all_ops()) {
+    if (!wanted.may_match_prefix(op->name + "/")) continue;
+    const auto samples = op->samples();
+    for (const auto& one : selftest_detail::cases_of(*op, samples, queue, true))
+      if (auto id = one.id(); wanted.matches(id)) ids.push_back(std::move(id));
+  }
+  return ids;
+}
+
+}  // namespace netcl
