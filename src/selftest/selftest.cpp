@@ -2,24 +2,26 @@
 
 #include <chrono>
 
+#include "netcl/runtime.h"
 #include "ops/registry.h"
 #include "selftest/cases.h"
 #include "selftest/filter.h"
 
 namespace netcl {
 
-SelftestReport selftest_detail::run_ops(const std::vector<const OpDef*>& ops, const Queue& queue,
-                                        const SelftestOptions& options) {
-  const auto start = std::chrono::steady_clock::now();
-  const Filter filter(options.filter);
-  SelftestReport report;
-  for (const auto* op : ops) {
-    if (!filter.may_match_prefix(op->name + "/")) continue;
-    const auto samples = op->samples();
-    SelftestCounts counts;
-    for (const auto& one : cases_of(*op, samples, queue, options.gradients)) {
-      const auto id = one.id();
-      if (!filter.matches(id)) continue;
+namespace {
+
+using selftest_detail::Filter, selftest_detail::Outcome;
+
+// The cases of one op; false when the run ends here.
+bool run_op(const OpDef& op, const Queue& queue, const SelftestOptions& options,
+            const Filter& filter, SelftestCounts& counts, SelftestReport& report) {
+  const auto samples = op.samples();
+  for (const auto& one : selftest_detail::cases_of(op, samples, queue, options.gradients)) {
+    const auto id = one.id();
+    if (!filter.matches(id)) continue;
+    try {
+      check_interrupt();
       if (options.progress) options.progress(id, report.total.run + counts.run);
       const auto outcome = run_case(one, queue);
       if (outcome.kind == Outcome::Kind::declined) {
@@ -30,14 +32,31 @@ SelftestReport selftest_detail::run_ops(const std::vector<const OpDef*>& ops, co
       if (outcome.kind == Outcome::Kind::passed) continue;
       ++counts.failed;
       report.failures.push_back({id, outcome.message});
-      if (report.failures.size() >= options.max_failures) break;
+    } catch (const Interrupted&) {
+      report.interrupted = true;
+      return false;
     }
-    if (counts.run + counts.declined == 0) continue;
-    report.ops.emplace_back(op->name, counts);
+    if (report.failures.size() >= options.max_failures) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+SelftestReport selftest_detail::run_ops(const std::vector<const OpDef*>& ops, const Queue& queue,
+                                        const SelftestOptions& options) {
+  const auto start = std::chrono::steady_clock::now();
+  const Filter filter(options.filter);
+  SelftestReport report;
+  for (const auto* op : ops) {
+    if (!filter.may_match_prefix(op->name + "/")) continue;
+    SelftestCounts counts;
+    const bool go_on = run_op(*op, queue, options, filter, counts, report);
     report.total.run += counts.run;
     report.total.failed += counts.failed;
     report.total.declined += counts.declined;
-    if (report.failures.size() >= options.max_failures) break;
+    if (counts.run + counts.declined > 0) report.ops.emplace_back(op->name, counts);
+    if (!go_on) break;
   }
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return report;

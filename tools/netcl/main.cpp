@@ -21,6 +21,8 @@ int parse_and_run(int argc, char** argv) {
   add_env(app, action);
   add_cache(app, action);
   add_tune(app, action);
+  add_ops(app, action);
+  add_selftest(app, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
