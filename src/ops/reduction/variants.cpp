@@ -1,0 +1,160 @@
+// The four ways to reduce on an OpenCL device.
+#include <algorithm>
+#include <limits>
+
+#include "ops/kernels.h"
+#include "ops/reduction/reduction.h"
+
+namespace netcl {
+namespace {
+
+constexpr const char* kPath = "ops/reduction/reduce.cl";
+constexpr std::int64_t kGroup = 256;           // items of a work-group, at most
+constexpr std::int64_t kLanes = 16;            // accumulators of a work-item on a CPU
+constexpr std::int64_t kChunkElements = 4096;  // of a part: less is not worth a work-item
+constexpr std::int64_t kMaxParts = 256;
+constexpr std::int64_t kStateBytes = 32;  // at least the largest STATE
+
+const char* lowest_of(DType dtype) {
+  return is_floating(dtype) ? "(-INFINITY)" : dtype == DType::int64 ? "LONG_MIN" : "INT_MIN";
+}
+const char* highest_of(DType dtype) {
+  return is_floating(dtype) ? "INFINITY" : dtype == DType::int64 ? "LONG_MAX" : "INT_MAX";
+}
+
+// One call, its plan, and its kernels.
+class Reduce {
+ public:
+  Reduce(const ReductionInfo& info, const OpCall& call)
+      : info_(info),
+        call_(call),
+        plan_(plan_reduction(call.inputs[0].shape(),
+                             reduced_axes(info, call.attributes, call.inputs[0].ndim()))),
+        x_(plan_.order.empty() ? call.inputs[0] : call.inputs[0].permute(plan_.order).contiguous()),
+        y_(call.outputs[0]) {}
+
+  const ReductionPlan& plan() const { return plan_; }
+
+  void sequential() const {
+    const auto kernel = kernel_of("reduce_sequential");
+    auto args = OpArgs().tensor(x_).tensor(y_);
+    sizes(args).value(plan_.inner);
+    enqueue(finished(args), kernel, plan_.results(), 64);
+  }
+
+  // `parts` work-groups per result, and a second stage where there are several.
+  void groups(std::int64_t parts, std::int64_t local) const {
+    const auto kernel = kernel_of("reduce_group");
+    const auto states = states_of(parts);
+    auto args = OpArgs().tensor(x_).tensor(y_).tensor(states);
+    sizes(args).value(plan_.inner).value(parts);
+    const auto group = clamped_local(kernel, std::min(local, kGroup));
+    finished(args).enqueue(call_.queue, kernel,
+                           static_cast<std::size_t>(plan_.results() * parts) * group, group);
+    if (parts > 1) combine(states, parts);
+  }
+
+  void chunks(std::int64_t units) const {
+    const bool rows = plan_.inner == 1;
+    const auto strips = static_cast<std::int64_t>(ceil_div(plan_.inner, kLanes));
+    const auto owners = plan_.outer * strips;
+    const auto most = static_cast<std::int64_t>(
+        ceil_div(plan_.reduced * std::min(plan_.inner, kLanes), kChunkElements));
+    const auto parts = std::clamp<std::int64_t>((4 * units + owners - 1) / owners, 1,
+                                                std::max<std::int64_t>(most, 1));
+    const auto states = states_of(parts);
+    const auto kernel = kernel_of(rows ? "reduce_rows" : "reduce_columns");
+    auto args = OpArgs().tensor(x_).tensor(y_).tensor(states);
+    sizes(args);
+    if (!rows) args.value(plan_.inner);
+    args.value(parts);
+    // Few items are shared out one by one; many in groups, each of which costs a start.
+    const auto items = owners * parts;
+    enqueue(finished(args), kernel, items, items >= 512 * units ? 64 : 1);
+    if (parts > 1) combine(states, parts);
+  }
+
+ private:
+  KernelPtr kernel_of(const char* name) const {
+    const auto dtype = x_.dtype();
+    return op_kernel(
+        call_.queue,
+        {kPath, name, {static_cast<std::int64_t>(info_.kind), static_cast<std::int64_t>(dtype)}},
+        [&] { return prologue(dtype); });
+  }
+
+  std::string prologue(DType dtype) const {
+    const auto acc = accumulator(info_, dtype);
+    return type_macros("T", dtype) + type_macros("Y", y_.dtype()) +
+           define("ACC", compute_type(acc)) + define(info_.macro, 1) +
+           define("LOWEST", lowest_of(acc)) + define("HIGHEST", highest_of(acc)) +
+           define("LANES", kLanes) + define("WG_MAX", kGroup);
+  }
+
+  // With one part nothing is written there.
+  Tensor states_of(std::int64_t parts) const {
+    if (parts == 1) return y_;
+    return Tensor::empty(call_.queue, Shape{plan_.results() * parts * kStateBytes}, DType::uint8);
+  }
+
+  OpArgs& sizes(OpArgs& args) const { return args.value(plan_.outer).value(plan_.reduced); }
+  OpArgs& finished(OpArgs& args) const {
+    const bool var = info_.kind == ReductionKind::var;
+    return args.number(var ? call_.attributes.number("correction") : 0,
+                       accumulator(info_, x_.dtype()));
+  }
+
+  void combine(const Tensor& states, std::int64_t parts) const {
+    const auto kernel = kernel_of("reduce_parts");
+    auto args = OpArgs().tensor(states).tensor(y_);
+    sizes(args).value(plan_.inner).value(parts);
+    enqueue(finished(args), kernel, plan_.results(), 64);
+  }
+
+  void enqueue(const OpArgs& args, const KernelPtr& kernel, std::int64_t items,
+               std::int64_t local) const {
+    const auto group = static_cast<std::int64_t>(clamped_local(kernel, local));
+    args.enqueue(call_.queue, kernel, rounded_up(items, group), static_cast<std::size_t>(group));
+  }
+
+  const ReductionInfo& info_;
+  const OpCall& call_;
+  const ReductionPlan plan_;
+  const Tensor x_;
+  const Tensor& y_;
+};
+
+std::int64_t parts_of(const ReductionPlan& plan) {
+  const auto wanted = static_cast<std::int64_t>(ceil_div(plan.reduced, 2 * kChunkElements));
+  // Enough groups to fill a device; more parts would only lengthen the second stage.
+  const auto room =
+      std::max<std::int64_t>(kMaxParts * 4 / std::max<std::int64_t>(plan.results(), 1), 2);
+  return std::clamp<std::int64_t>(
+      wanted, std::min<std::int64_t>(2, std::max<std::int64_t>(plan.reduced, 1)),
+      std::min(kMaxParts, room));
+}
+
+}  // namespace
+
+std::vector<OpVariant> reduction_variants(const ReductionInfo& info) {
+  OpVariant chunked{"reduction.chunked", "REDUCTION_CHUNKED", kPath};
+  chunked.run = [&info](const OpCall& call, const VariantRun&) {
+    Reduce(info, call).chunks(device_profile(call.queue).compute_units);
+  };
+  OpVariant parallel{"reduction.parallel", "REDUCTION_PARALLEL", kPath};
+  parallel.run = [&info](const OpCall& call, const VariantRun& with) {
+    Reduce(info, call).groups(1, with.config.local_size_1d);
+  };
+  OpVariant workgroup{"reduction.workgroup", "REDUCTION_WORKGROUP", kPath};
+  workgroup.run = [&info](const OpCall& call, const VariantRun& with) {
+    const Reduce reduce(info, call);
+    reduce.groups(parts_of(reduce.plan()), with.config.local_size_1d);
+  };
+  OpVariant sequential{"reduction.sequential", "REDUCTION_SEQUENTIAL", kPath};
+  sequential.run = [&info](const OpCall& call, const VariantRun&) {
+    Reduce(info, call).sequential();
+  };
+  return {chunked, parallel, workgroup, sequential};
+}
+
+}  // namespace netcl
