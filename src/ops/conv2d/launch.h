@@ -1,0 +1,54 @@
+// What the variants of convolution share: prologues, the usual launches, and the calls that they
+// are made of.
+#pragma once
+
+#include "ops/conv2d/sizes.h"
+#include "ops/dispatch.h"
+#include "ops/kernels.h"
+
+namespace netcl::conv {
+
+inline ConvSizes sizes_of_forward(const OpCall& call) {
+  return forward_sizes("conv2d", call.inputs[0].shape(), call.inputs[1].shape(), call.attributes);
+}
+
+// What follows the sum: of conv2d's inputs.
+struct Epilogue {
+  Tensor bias;  // may be empty
+  std::int64_t activation = 0;
+
+  bool has_bias() const { return static_cast<bool>(bias); }
+  // A kernel wants a tensor in the place of the bias; one without reads nothing of it.
+  const Tensor& bias_or(const Tensor& other) const { return has_bias() ? bias : other; }
+  std::int64_t bits() const { return activation * 2 + (has_bias() ? 1 : 0); }
+  std::string defines() const {
+    return define("ACTIVATION", activation) + define("HAS_BIAS", has_bias() ? 1 : 0);
+  }
+};
+inline Epilogue epilogue_of(const OpCall& call) {
+  return {call.has(2) ? call.inputs[2] : Tensor(), call.attributes.integer("activation")};
+}
+
+// Which kernel of a file, besides the dtype.
+using KeyBits = std::initializer_list<std::int64_t>;
+
+inline std::int64_t bit(DType dtype) { return static_cast<std::int64_t>(dtype); }
+
+// A work-group size that fits a 1-D kernel without local memory. CPU drivers run a group as a
+// vectorised loop, so that there, too, it should not be 1.
+constexpr std::int64_t kGroup1d = 64;
+
+// One work-item per element, `count` of them.
+inline void enqueue_items(const Queue& queue, const KernelPtr& kernel, const OpArgs& args,
+                          std::int64_t count, std::int64_t group = kGroup1d) {
+  const auto local = clamped_local(kernel, group);
+  args.enqueue(queue, kernel, rounded_up(count, static_cast<std::int64_t>(local)), local);
+}
+
+std::string nothing_to_sum(const ConvSizes& s);
+
+std::vector<OpVariant> forward_variants();
+std::vector<OpVariant> backward_data_variants();
+std::vector<OpVariant> backward_weights_variants();
+
+}  // namespace netcl::conv

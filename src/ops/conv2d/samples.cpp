@@ -1,0 +1,135 @@
+// One list of geometries for the convolution and its gradients.
+#include "ops/conv2d/samples.h"
+
+#include "ops/conv2d/sizes.h"
+
+namespace netcl::conv {
+namespace {
+
+using P = ops::Pair;
+
+struct Geometry {
+  const char* id;
+  std::int64_t N, C, H, W, K, R, S;
+  P stride{1, 1}, padding{0, 0}, dilation{1, 1};
+  std::int64_t groups = 1;
+  bool bias = true;
+  std::int64_t activation = 0;
+  bool forward_only = false;
+};
+
+// Sizes around the tiles (16, 32, 64), primes and ones; every attribute alone and together.
+std::vector<Geometry> geometries() {
+  return {
+      {"one", 1, 1, 1, 1, 1, 1, 1},
+      {"one_filter_row", 1, 1, 1, 7, 1, 1, 3},
+      {"one_filter_column", 1, 2, 7, 1, 3, 3, 1},
+      {"3x3", 1, 1, 5, 5, 1, 3, 3, {1, 1}, {0, 0}, {1, 1}, 1, false},
+      {"3x3_same", 2, 3, 8, 8, 4, 3, 3, {1, 1}, {1, 1}},
+      {"3x3_odd", 1, 5, 7, 9, 7, 3, 3, {1, 1}, {1, 1}},
+      {"3x3_pad_1_0", 1, 2, 6, 5, 3, 3, 3, {1, 1}, {1, 0}},
+      {"3x3_pad2", 1, 2, 5, 4, 3, 3, 3, {1, 1}, {2, 2}, {1, 1}, 1, false},
+      {"3x3_one_output", 2, 4, 3, 3, 5, 3, 3},
+      {"3x3_wide", 1, 3, 3, 35, 17, 3, 3, {1, 1}, {1, 1}},
+      {"3x3_stride2", 2, 3, 9, 9, 4, 3, 3, {2, 2}, {1, 1}},
+      {"3x3_stride_2_1", 1, 3, 8, 7, 5, 3, 3, {2, 1}, {1, 1}},
+      {"3x3_stride3", 1, 2, 11, 10, 3, 3, 3, {3, 3}, {0, 0}},
+      {"3x3_dilated2", 1, 3, 9, 9, 4, 3, 3, {1, 1}, {2, 2}, {2, 2}},
+      {"3x2_dilated_1_3", 1, 2, 7, 11, 3, 3, 2, {1, 1}, {0, 1}, {1, 3}},
+      {"dilated_strided", 1, 2, 12, 13, 3, 3, 3, {2, 3}, {2, 1}, {2, 2}},
+      {"all_asymmetric", 2, 4, 11, 13, 6, 2, 3, {1, 2}, {2, 1}, {3, 1}, 2},
+      {"1x1", 2, 5, 4, 4, 7, 1, 1},
+      {"1x1_no_bias", 1, 16, 5, 5, 16, 1, 1, {1, 1}, {0, 0}, {1, 1}, 1, false},
+      {"1x1_stride2", 1, 6, 7, 7, 9, 1, 1, {2, 2}},
+      {"1x1_padded", 1, 3, 4, 5, 2, 1, 1, {1, 1}, {1, 2}},
+      {"1x1_groups", 1, 8, 5, 3, 12, 1, 1, {1, 1}, {0, 0}, {1, 1}, 4},
+      {"5x5", 1, 3, 9, 11, 5, 5, 5, {1, 1}, {2, 2}},
+      {"7x7_stride2", 1, 3, 17, 19, 8, 7, 7, {2, 2}, {3, 3}},
+      {"4x4_even", 1, 2, 6, 7, 3, 4, 4, {1, 1}, {1, 2}},
+      {"whole_image", 2, 3, 5, 6, 11, 5, 6},
+      {"padding_beyond", 1, 2, 3, 3, 2, 3, 3, {1, 1}, {5, 4}},
+      {"padding_only_rows", 1, 1, 2, 4, 2, 2, 2, {3, 3}, {4, 3}},
+      {"stride_beyond_filter", 1, 3, 13, 14, 4, 2, 2, {4, 5}},
+      {"groups2", 1, 6, 6, 7, 4, 3, 3, {1, 1}, {1, 1}, {1, 1}, 2},
+      {"groups3_thick", 1, 6, 5, 5, 27, 3, 3, {1, 1}, {1, 1}, {1, 1}, 3},
+      {"depthwise", 2, 5, 7, 8, 5, 3, 3, {1, 1}, {1, 1}, {1, 1}, 5},
+      {"depthwise_x3_stride2", 1, 4, 9, 10, 12, 3, 3, {2, 2}, {1, 1}, {1, 1}, 4},
+      {"depthwise_5x5_dilated", 1, 3, 12, 11, 6, 5, 5, {1, 1}, {4, 4}, {2, 2}, 3, false},
+      {"depthwise_row18", 1, 2, 3, 18, 2, 3, 3, {1, 1}, {1, 1}, {1, 1}, 2},
+      {"filters_17", 1, 2, 5, 6, 17, 3, 3, {1, 1}, {1, 1}},
+      {"filters_33", 1, 9, 4, 17, 33, 2, 2},
+      {"filters_65", 1, 17, 3, 5, 65, 1, 1},
+      {"primes", 3, 7, 11, 13, 19, 3, 5, {1, 1}, {1, 2}},
+      {"2x16x20x20_k32", 2, 16, 20, 20, 32, 3, 3, {1, 1}, {1, 1}},
+      {"1x64x9x9_k64", 1, 64, 9, 9, 64, 3, 3, {1, 1}, {1, 1}, {1, 1}, 1, false},
+      {"relu", 1, 3, 6, 6, 4, 3, 3, {1, 1}, {1, 1}, {1, 1}, 1, true, 1, true},
+      {"gelu", 1, 3, 6, 6, 4, 3, 3, {1, 1}, {1, 1}, {1, 1}, 1, true, 2, true},
+      {"silu", 1, 3, 6, 6, 4, 1, 1, {1, 1}, {0, 0}, {1, 1}, 1, true, 3, true},
+      {"sigmoid_no_bias", 1, 4, 6, 5, 4, 3, 3, {2, 2}, {1, 1}, {1, 1}, 2, false, 4, true},
+      {"tanh_depthwise", 1, 4, 6, 5, 4, 3, 3, {1, 1}, {1, 1}, {1, 1}, 4, true, 5, true},
+      {"no_batch", 0, 3, 6, 6, 4, 3, 3},
+      {"no_channels", 2, 0, 5, 5, 3, 3, 3},
+      {"no_channels_no_bias", 1, 0, 5, 5, 3, 3, 3, {1, 1}, {0, 0}, {1, 1}, 1, false},
+      {"no_filters", 1, 2, 5, 5, 0, 3, 3},
+  };
+}
+
+std::int64_t out(const Geometry& g, int axis) {
+  const auto i = static_cast<std::size_t>(axis);
+  return conv_output(axis == 0 ? g.H : g.W, axis == 0 ? g.R : g.S, g.stride[i], g.padding[i],
+                     g.dilation[i]);
+}
+
+Attributes attributes_of(const Geometry& g) {
+  return {{"stride", pair_of(g.stride)},
+          {"padding", pair_of(g.padding)},
+          {"dilation", pair_of(g.dilation)},
+          {"groups", g.groups}};
+}
+
+}  // namespace
+
+std::vector<OpSample> forward_samples() {
+  std::vector<OpSample> samples;
+  for (const auto& g : geometries()) {
+    OpSample sample{g.id,
+                    {{{g.N, g.C, g.H, g.W}},
+                     {{g.K, g.C / g.groups, g.R, g.S}},
+                     {.shape = {g.K}, .present = g.bias}},
+                    attributes_of(g)};
+    sample.attributes.set("activation", g.activation);
+    samples.push_back(std::move(sample));
+  }
+  return samples;
+}
+
+std::vector<OpSample> backward_data_samples() {
+  std::vector<OpSample> samples;
+  bool bias = false;
+  for (const auto& g : geometries()) {
+    if (g.forward_only) continue;
+    bias = !bias;  // every other one has a bias, as conv_transpose2d
+    OpSample sample{g.id,
+                    {{{g.N, g.K, out(g, 0), out(g, 1)}},
+                     {{g.K, g.C / g.groups, g.R, g.S}},
+                     {.shape = {g.C}, .present = bias}},
+                    attributes_of(g)};
+    sample.attributes.set("size", pair_of({g.H, g.W}));
+    samples.push_back(std::move(sample));
+  }
+  return samples;
+}
+
+std::vector<OpSample> backward_weights_samples() {
+  std::vector<OpSample> samples;
+  for (const auto& g : geometries()) {
+    if (g.forward_only) continue;
+    OpSample sample{
+        g.id, {{{g.N, g.C, g.H, g.W}}, {{g.N, g.K, out(g, 0), out(g, 1)}}}, attributes_of(g)};
+    sample.attributes.set("filter", pair_of({g.R, g.S}));
+    samples.push_back(std::move(sample));
+  }
+  return samples;
+}
+
+}  // namespace netcl::conv

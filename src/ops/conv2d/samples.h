@@ -1,0 +1,11 @@
+#pragma once
+
+#include "ops/op.h"
+
+namespace netcl::conv {
+
+std::vector<OpSample> forward_samples();
+std::vector<OpSample> backward_data_samples();
+std::vector<OpSample> backward_weights_samples();
+
+}  // namespace netcl::conv
