@@ -30,6 +30,9 @@ std::string place(std::int64_t flat, const Shape& shape) {
   return join(at, ", ");
 }
 
+// The sign of a NaN means nothing.
+std::string text_of(double value) { return std::isnan(value) ? "nan" : fmt::format("{}", value); }
+
 // How much an element is off, in units of what is allowed; above 1 is a failure.
 double excess(double actual, double exact, DType dtype, const Tolerance& tolerance) {
   const double expected = rounded(exact, dtype);
@@ -83,8 +86,9 @@ std::string compare(const HostArray& actual, const RefArray& expected, const Tol
   return fmt::format(
       "{} of {} elements are wrong; at ({}): {} instead of {}, {:.3g} times what is "
       "allowed ({:g} ulps + {:g} terms)",
-      count, actual.numel(), place(where, actual.shape()), actual.at(where),
-      expected.values[static_cast<std::size_t>(where)], worst, tolerance.ulps, tolerance.terms);
+      count, actual.numel(), place(where, actual.shape()), text_of(actual.at(where)),
+      text_of(expected.values[static_cast<std::size_t>(where)]), worst, tolerance.ulps,
+      tolerance.terms);
 }
 
 }  // namespace netcl::selftest_detail

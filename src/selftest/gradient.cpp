@@ -1,5 +1,6 @@
 #include "selftest/gradient.h"
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 
@@ -43,7 +44,10 @@ std::string compare_input(const OpDef& op, std::vector<RefArray> inputs, std::si
   if (!(gradient.shape() == inputs[k].shape))
     return fmt::format("the gradient of input {} has shape {} instead of {}", k,
                        gradient.shape().to_string(), inputs[k].shape.to_string());
-  const auto host = gradient.astype(DType::float64).to_host();
+  if (gradient.dtype() != inputs[k].dtype)
+    return fmt::format("the gradient of input {} is {} instead of {}", k, name_of(gradient.dtype()),
+                       name_of(inputs[k].dtype));
+  const auto host = gradient.to_host();
   for (std::size_t probe = 0; probe < std::min(n, kProbes); ++probe) {
     const auto i = n <= kProbes ? probe : random() % n;
     const double x = inputs[k].values[i];
@@ -82,6 +86,8 @@ std::string check_gradient(const OpDef& op, const OpSample& sample, std::uint64_
     grads.push_back(weight.present ? Tensor::from_host(queue, to_host_array(weight)) : Tensor());
   const auto outputs = call_op(op, tensors, sample.attributes);
   const auto result = op.backward({tensors, sample.attributes, outputs, grads, wanted});
+  const auto given = [](const Tensor& gradient) { return static_cast<bool>(gradient); };
+  if (std::none_of(result.begin(), result.end(), given)) return "backward gave no gradient at all";
   for (std::size_t k = 0; k < inputs.size(); ++k) {
     if (!wanted[k] || k >= result.size() || !result[k]) continue;
     const auto problem =
