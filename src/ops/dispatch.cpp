@@ -154,7 +154,7 @@ bool is_same_view(const Tensor& a, const Tensor& b) {
 
 // Whether the op can write straight into a tensor of the caller.
 bool can_write(const OpDef& op, const std::vector<Tensor>& inputs, const Tensor& output) {
-  if (!op.takes_views && !output.is_contiguous()) return false;
+  if (!op.writes_views && !output.is_contiguous()) return false;
   for (const auto& input : inputs)
     if (input && input.shares_storage(output) &&
         !(op.may_be_in_place && is_same_view(input, output)))

@@ -167,6 +167,7 @@ struct OpDef {
   std::function<Tolerance(const OpSpec&)> tolerance = nullptr;
   std::string tolerance_reason = {};
 
+  bool writes_views = false;     // outputs may be strided too
   bool takes_views = false;      // host and variants read strides and offsets themselves
   bool may_be_in_place = false;  // an output may be one of the inputs, element for element
 };

@@ -39,7 +39,17 @@ void fill_distinct(const SampleInput& input, Random& random, std::vector<double>
   for (std::size_t i = n; i > 1; --i) std::swap(values[i - 1], values[random() % i]);
 }
 
+// Integers of a range that was meant for fractions: three times as wide, so that there are some.
+SampleInput for_integers(SampleInput input) {
+  input.fill = Fill::integers;
+  input.low = std::ceil(3 * input.low);
+  input.high = std::floor(3 * input.high);
+  return input;
+}
+
 void fill(const SampleInput& input, Random& random, RefArray& array) {
+  if (input.fill == Fill::uniform && !is_floating(array.dtype))
+    return fill(for_integers(input), random, array);
   if (input.fill == Fill::distinct) return fill_distinct(input, random, array.values);
   for (std::size_t i = 0; i < array.values.size(); ++i) {
     auto& value = array.values[i];

@@ -1,0 +1,27 @@
+#include "ops/activation.h"
+
+#include "base/check.h"
+#include "ops/registry.h"
+
+namespace netcl {
+
+const char* activation_op(int activation) {
+  constexpr const char* kOps[] = {nullptr, "relu", "gelu", "silu", "sigmoid", "tanh"};
+  check<ArgumentError>(activation >= 0 && activation < static_cast<int>(std::size(kOps)),
+                       "[activation] it must be one of none, relu, gelu, silu, sigmoid, tanh: {}",
+                       activation);
+  return kOps[activation];
+}
+
+// relu: y > 0 exactly where z > 0. sigmoid, tanh: written in y.
+bool gradient_needs_input(int activation) {
+  const auto which = static_cast<ops::Activation>(activation);
+  return which == ops::Activation::gelu || which == ops::Activation::silu;
+}
+
+Tensor activation_gradient(int activation, const Tensor& z, const Tensor& y, const Tensor& dy) {
+  const auto& op = find_op(activation_op(activation));
+  return op.backward({{z}, {}, {y}, {dy}, {true}})[0];
+}
+
+}  // namespace netcl

@@ -1,0 +1,10 @@
+#pragma once
+
+#include "ops/op.h"
+
+namespace netcl {
+
+std::vector<OpSample> matmul_samples();
+std::vector<OpSample> linear_samples();
+
+}  // namespace netcl

@@ -1,0 +1,343 @@
+// The kernels of matrix products: their parameters and launches.
+#include "base/format.h"
+#include "ops/matmul/plan.h"
+
+namespace netcl {
+namespace {
+
+using Plan = std::function<MatmulPlan(const OpCall&)>;
+
+constexpr const char* kNaive = "ops/matmul/naive.cl";
+constexpr const char* kTiled = "ops/matmul/tiled.cl";
+constexpr const char* kVectorized = "ops/matmul/vectorized.cl";
+constexpr const char* kGemv = "ops/matmul/gemv.cl";
+constexpr const char* kPacked = "ops/matmul/packed.cl";
+
+std::int64_t code_of(const MatmulPlan& plan) {
+  return static_cast<std::int64_t>(plan.dtype()) * 16 + plan.activation * 2 + (plan.bias ? 1 : 0);
+}
+
+std::string base_prologue(const MatmulPlan& plan) {
+  return t_and_acc(plan.dtype()) + define("HAS_BIAS", plan.bias ? 1 : 0) +
+         define("ACTIVATION", plan.activation);
+}
+
+// Loads and stores of whole vectors: LOADV from T, VLOAD from ACC, lanes to an array.
+std::string vector_prologue(DType dtype, std::int64_t vec) {
+  const auto acc = compute_type(dtype);
+  auto text = define("VEC", vec) + define("ACCV", fmt::format("{}{}", acc, vec)) +
+              fmt::format("#define VLOAD(j, p) vload{}(j, p)\n", vec) +
+              fmt::format("#define STORE_LANES(v, p) vstore{}(v, 0, p)\n", vec);
+  text += dtype == DType::float16
+              ? fmt::format("#define LOADV(p, i) vload_half{}(0, (p) + (i))\n", vec)
+              : fmt::format("#define LOADV(p, i) vload{}(0, (p) + (i))\n", vec);
+  // One rounding instead of two, and one instruction.
+  text += is_floating(dtype) ? "#define MULTIPLY_ADD(x, y, z) fma(x, y, z)\n"
+                             : "#define MULTIPLY_ADD(x, y, z) ((x) * (y) + (z))\n";
+  return text;
+}
+
+// The launch of a kernel with the signature of common.cl. An absent bias is any memory.
+void enqueue(const OpCall& call, const KernelPtr& kernel, const MatmulPlan& plan, const Tensor& a,
+             const Tensor& b, const Long8& sizes, const Long8& factors, const WorkSize& global,
+             const WorkSize& local) {
+  const auto result = plan.result_strides();
+  OpArgs()
+      .tensor(a)
+      .tensor(b)
+      .tensor(plan.y.tensor)
+      .tensor(plan.bias ? plan.bias : plan.y.tensor)
+      .by_value(sizes.values.data(), sizeof sizes.values)
+      .by_value(factors.values.data(), sizeof factors.values)
+      .by_value(result.values.data(), sizeof result.values / 2)
+      .enqueue(call.queue, kernel, global, local);
+}
+
+void enqueue(const OpCall& call, const KernelPtr& kernel, const MatmulPlan& plan,
+             const WorkSize& global, const WorkSize& local) {
+  enqueue(call, kernel, plan, plan.a.tensor, plan.b.tensor, plan.sizes(), plan.factor_strides(),
+          global, local);
+}
+
+std::vector<std::size_t> problem_sizes(const MatmulPlan& plan) {
+  return {static_cast<std::size_t>(plan.M), static_cast<std::size_t>(plan.N),
+          static_cast<std::size_t>(plan.K), static_cast<std::size_t>(plan.batches())};
+}
+
+// ---- naive
+
+void run_naive(const OpCall& call, const MatmulPlan& plan) {
+  const auto kernel = op_kernel(call.queue, KernelKey(kNaive, "matmul_naive", {code_of(plan)}),
+                                [&] { return base_prologue(plan); });
+  const auto wide = static_cast<std::int64_t>(clamped_local(kernel, 64));
+  enqueue(call, kernel, plan,
+          {static_cast<std::int64_t>(rounded_up(plan.N, wide)), plan.M, plan.batches()},
+          {wide, 1, 1});
+}
+
+// ---- tiles in local memory
+
+std::string too_large(const Parameters& p, const ExtendedDeviceProfile& profile, DType dtype) {
+  const auto group = (p.at("TILE_M") / p.at("WORK")) * (p.at("TILE_N") / p.at("WORK"));
+  if (p.at("TILE_M") % p.at("WORK") != 0 || p.at("TILE_N") % p.at("WORK") != 0)
+    return "the work per item must divide the tile";
+  if (static_cast<std::size_t>(group) > profile.max_work_group_size)
+    return fmt::format("{} items per group, the device takes {}", group,
+                       profile.max_work_group_size);
+  const auto bytes = (p.at("TILE_M") + p.at("TILE_N") + 2) * p.at("TILE_K") *
+                     static_cast<std::int64_t>(size_of(compute_dtype(dtype)));
+  if (static_cast<std::uint64_t>(bytes) > profile.local_mem_size)
+    return fmt::format("{} bytes of local memory, the device has {}", bytes,
+                       profile.local_mem_size);
+  return {};
+}
+
+VariantSpace tiled_space(const MatmulPlan& plan, const ExtendedDeviceProfile& profile,
+                         const KernelConfig& config, std::vector<std::int64_t> work) {
+  VariantSpace space;
+  space.tunables = {{"TILE_M", {16, 32, 64}},
+                    {"TILE_N", {16, 32, 64}},
+                    {"TILE_K", {8, 16}},
+                    {"WORK", std::move(work)}};
+  space.defaults = {{"TILE_M", config.tile_m},
+                    {"TILE_N", config.tile_n},
+                    {"TILE_K", config.tile_k},
+                    {"WORK", config.work_per_thread}};
+  const auto dtype = plan.dtype();
+  space.declines = [&profile, dtype](const Parameters& p) { return too_large(p, profile, dtype); };
+  // Wider elements may need smaller tiles than the rule had in mind.
+  while (!space.declines(space.defaults).empty() && space.defaults["TILE_K"] > 1)
+    space.defaults["TILE_K"] /= 2;
+  space.sizes = problem_sizes(plan);
+  return space;
+}
+
+void run_tiled(const OpCall& call, const MatmulPlan& plan, const VariantRun& with,
+               const char* name) {
+  const auto tile_m = with["TILE_M"], tile_n = with["TILE_N"], tile_k = with["TILE_K"];
+  const auto work = with["WORK"];
+  const KernelKey key(kTiled, name, {code_of(plan), tile_m, tile_n, tile_k, work});
+  const auto kernel = op_kernel(call.queue, key, [&] {
+    return base_prologue(plan) + define("TILE_M", tile_m) + define("TILE_N", tile_n) +
+           define("TILE_K", tile_k) + define("WORK_M", work) + define("WORK_N", work) +
+           define("KERNEL", name);
+  });
+  const std::int64_t group_n = tile_n / work, group_m = tile_m / work;
+  enqueue(call, kernel, plan,
+          {static_cast<std::int64_t>(ceil_div(plan.N, tile_n)) * group_n,
+           static_cast<std::int64_t>(ceil_div(plan.M, tile_m)) * group_m, plan.batches()},
+          {group_n, group_m, 1});
+}
+
+OpVariant tiled_variant(const Plan& plan, const char* name, const char* kernel,
+                        const char* function, std::vector<std::int64_t> work) {
+  OpVariant variant{name, kernel, kTiled};
+  variant.declines = [plan, work](const OpCall& call, const ExtendedDeviceProfile& profile) {
+    Parameters smallest = {{"TILE_M", 16}, {"TILE_N", 16}, {"TILE_K", 8}, {"WORK", work.back()}};
+    return too_large(smallest, profile, plan(call).dtype());
+  };
+  variant.run = [plan, function](const OpCall& call, const VariantRun& with) {
+    run_tiled(call, plan(call), with, function);
+  };
+  variant.space = [plan, work](const OpCall& call, const ExtendedDeviceProfile& profile,
+                               const KernelConfig& config) {
+    return tiled_space(plan(call), profile, config, work);
+  };
+  return variant;
+}
+
+// ---- vectors of four
+
+std::string no_vectors(const MatmulPlan& plan) {
+  if (plan.N % 4 != 0) return fmt::format("rows of {} elements are no whole vectors of 4", plan.N);
+  if (plan.b.column != 1) return "the right factor is not contiguous along its rows";
+  return {};
+}
+
+void run_vectorized(const OpCall& call, const MatmulPlan& plan, const VariantRun& with) {
+  const auto work = with["WORK_M"];
+  const auto kernel = op_kernel(
+      call.queue, KernelKey(kVectorized, "matmul_vectorized", {code_of(plan), work}), [&] {
+        const bool half = plan.dtype() == DType::float16;
+        return base_prologue(plan) + define("WORK_M", work) +
+               (half ? "#define LOAD4(p, i) vload_half4(0, (p) + (i))\n"
+                     : "#define LOAD4(p, i) vload4(0, (p) + (i))\n");
+      });
+  const auto wide = static_cast<std::int64_t>(clamped_local(kernel, 16));
+  enqueue(call, kernel, plan,
+          {static_cast<std::int64_t>(rounded_up(plan.N / 4, wide)),
+           static_cast<std::int64_t>(ceil_div(plan.M, work)), plan.batches()},
+          {wide, 1, 1});
+}
+
+// ---- a vector on one side
+
+void run_gemv(const OpCall& call, const MatmulPlan& plan, const VariantRun& with) {
+  const bool row = plan.M == 1;  // the vector is on the left: the matrix is b
+  const auto& matrix = row ? plan.b : plan.a;
+  const auto& vector = row ? plan.a : plan.b;
+  const auto result_step = row ? matrix.column : matrix.row;
+  const auto k_step = row ? matrix.row : matrix.column;
+  const auto vector_step = row ? vector.column : vector.row;
+  const auto results = row ? plan.N : plan.M;
+  const bool wide = result_step == 1 && results > 1 && k_step != 1;
+  const std::int64_t along = !wide && k_step == 1 && vector_step == 1 ? 1 : 0;
+  const auto vec = with["VEC"];
+  const KernelKey key(kGemv, wide ? "gemv_wide" : "gemv", {code_of(plan), vec, along});
+  const auto kernel = op_kernel(call.queue, key, [&] {
+    return base_prologue(plan) + vector_prologue(plan.dtype(), vec) + define("ALONG_K", along);
+  });
+  const Long8 size{{results, plan.K, plan.batches(), plan.inner}};
+  const Long8 sm{{result_step, k_step, matrix.outer, matrix.inner}};
+  const Long8 sv{{vector_step, vector.outer, vector.inner, 0}};
+  const Long8 sy{{row ? plan.y.column : plan.y.row, plan.y.outer, plan.y.inner, 0}};
+  const auto items =
+      static_cast<std::int64_t>(wide ? ceil_div(results, vec) : ceil_div(results, 1));
+  const auto local = static_cast<std::int64_t>(clamped_local(kernel, with["WG"]));
+  OpArgs args;
+  args.tensor(matrix.tensor)
+      .tensor(vector.tensor)
+      .tensor(plan.y.tensor)
+      .tensor(plan.bias ? plan.bias : plan.y.tensor);
+  for (const auto* four : {&size, &sm, &sv, &sy})
+    args.by_value(four->values.data(), sizeof four->values / 2);
+  args.value(std::int64_t{row ? 1 : 0})
+      .enqueue(call.queue, kernel,
+               {static_cast<std::int64_t>(rounded_up(items, local)), 1, plan.batches()},
+               {local, 1, 1});
+}
+
+VariantSpace gemv_space(const MatmulPlan& plan, const ExtendedDeviceProfile& profile) {
+  const auto dtype_width = 64 / static_cast<std::int64_t>(size_of(compute_dtype(plan.dtype())));
+  return {{{"VEC", {2, 4, 8, 16}}, {"WG", {1, 4, 16, 64}}},
+          {{"VEC", profile.is_cpu ? dtype_width : 4}, {"WG", profile.is_cpu ? 1 : 64}},
+          nullptr,
+          problem_sizes(plan)};
+}
+
+// ---- packed panels
+
+// How a factor's batches are stored when packed: those that share a matrix are packed once.
+struct PackedBatches {
+  std::int64_t outer, inner;            // how many there are
+  std::int64_t outer_step, inner_step;  // from the batch axes to the packed number
+  PackedBatches(const MatmulPlan& plan, const MatmulSide& side)
+      : outer(plan.outer > 1 && side.outer != 0 ? plan.outer : 1),
+        inner(plan.inner > 1 && side.inner != 0 ? plan.inner : 1),
+        outer_step(outer > 1 ? inner : 0),
+        inner_step(inner > 1 ? 1 : 0) {}
+  std::int64_t count() const { return outer * inner; }
+};
+
+struct PackedKernels {
+  std::int64_t mr, nv, vec;
+  KernelPtr get(const OpCall& call, const MatmulPlan& plan, const char* name) const {
+    return op_kernel(call.queue, KernelKey(kPacked, name, {code_of(plan), mr, nv, vec}), [&] {
+      return base_prologue(plan) + vector_prologue(plan.dtype(), vec) + define("MR", mr) +
+             define("NV", nv);
+    });
+  }
+};
+
+Tensor pack(const OpCall& call, const MatmulPlan& plan, const KernelPtr& kernel,
+            const MatmulSide& side, std::int64_t panels, std::int64_t width, bool is_a) {
+  const PackedBatches batches(plan, side);
+  const auto packed = Tensor::empty(call.queue, Shape{batches.count() * panels * width * plan.K},
+                                    compute_dtype(plan.dtype()));
+  auto sizes = plan.sizes();
+  sizes.values[4] = batches.inner;
+  sizes.values[is_a ? 5 : 6] = panels;
+  const auto factors = plan.factor_strides();
+  constexpr std::int64_t kBlockK = 128;  // as in packed.cl
+  OpArgs()
+      .tensor(side.tensor)
+      .tensor(packed)
+      .by_value(sizes.values.data(), sizeof sizes.values)
+      .by_value(factors.values.data(), sizeof factors.values)
+      .enqueue(call.queue, kernel,
+               {panels, static_cast<std::int64_t>(ceil_div(plan.K, kBlockK)), batches.count()},
+               {1, 1, 1});
+  return packed;
+}
+
+void run_packed(const OpCall& call, const MatmulPlan& plan, const VariantRun& with) {
+  const PackedKernels kernels{with["MR"], with["NV"], with["VEC"]};
+  if (plan.K == 0) return run_naive(call, plan);  // nothing to pack, and nothing to hurry for
+  const auto rows = static_cast<std::int64_t>(ceil_div(plan.M, kernels.mr));
+  const auto width = kernels.nv * kernels.vec;
+  const auto columns = static_cast<std::int64_t>(ceil_div(plan.N, width));
+  const auto a =
+      pack(call, plan, kernels.get(call, plan, "matmul_pack_a"), plan.a, rows, kernels.mr, true);
+  const auto b =
+      pack(call, plan, kernels.get(call, plan, "matmul_pack_b"), plan.b, columns, width, false);
+  auto sizes = plan.sizes();
+  sizes.values[5] = rows;
+  sizes.values[6] = columns;
+  const PackedBatches of_a(plan, plan.a), of_b(plan, plan.b);
+  const Long8 factors{
+      {0, 0, of_a.outer_step, of_a.inner_step, 0, 0, of_b.outer_step, of_b.inner_step}};
+  enqueue(call, kernels.get(call, plan, "matmul_packed"), plan, a, b, sizes, factors,
+          {rows, columns, plan.batches()}, {1, 1, 1});
+}
+
+VariantSpace packed_space(const MatmulPlan& plan, const ExtendedDeviceProfile& profile,
+                          const KernelConfig& config) {
+  // The rule thinks in floats; vectors of other elements have the same number of bytes.
+  const auto size = static_cast<std::int64_t>(size_of(compute_dtype(plan.dtype())));
+  const auto vec = std::max<std::int64_t>(config.vector_width * 4 / size, 2);
+  (void)profile;
+  return {{{"MR", {4, 6, 8, 12}}, {"NV", {1, 2, 3, 4}}, {"VEC", {4, 8, 16}}},
+          {{"MR", config.tile_m}, {"NV", 2}, {"VEC", vec}},
+          nullptr,
+          problem_sizes(plan)};
+}
+
+}  // namespace
+
+std::vector<OpVariant> matmul_variants(Plan plan) {
+  OpVariant gemv{"matmul.gemv", "MATMUL_GEMV", kGemv};
+  gemv.declines = [plan](const OpCall& call, const ExtendedDeviceProfile&) {
+    const auto p = plan(call);
+    return p.M == 1 || p.N == 1 ? std::string()
+                                : fmt::format("a {}x{} result is no vector", p.M, p.N);
+  };
+  gemv.run = [plan](const OpCall& call, const VariantRun& with) {
+    run_gemv(call, plan(call), with);
+  };
+  gemv.space = [plan](const OpCall& call, const ExtendedDeviceProfile& profile,
+                      const KernelConfig&) { return gemv_space(plan(call), profile); };
+
+  OpVariant packed{"matmul.packed", "MATMUL_PACKED", kPacked};
+  packed.run = [plan](const OpCall& call, const VariantRun& with) {
+    run_packed(call, plan(call), with);
+  };
+  packed.space = [plan](const OpCall& call, const ExtendedDeviceProfile& profile,
+                        const KernelConfig& config) {
+    return packed_space(plan(call), profile, config);
+  };
+
+  OpVariant vectorized{"matmul.vectorized", "MATMUL_VECTORIZED", kVectorized};
+  vectorized.declines = [plan](const OpCall& call, const ExtendedDeviceProfile&) {
+    return no_vectors(plan(call));
+  };
+  vectorized.run = [plan](const OpCall& call, const VariantRun& with) {
+    run_vectorized(call, plan(call), with);
+  };
+  vectorized.space = [plan](const OpCall& call, const ExtendedDeviceProfile&, const KernelConfig&) {
+    return VariantSpace{
+        {{"WORK_M", {1, 2, 4, 8}}}, {{"WORK_M", 4}}, nullptr, problem_sizes(plan(call))};
+  };
+
+  OpVariant naive{"matmul.naive", "MATMUL_NAIVE", kNaive};
+  naive.run = [plan](const OpCall& call, const VariantRun&) { run_naive(call, plan(call)); };
+
+  return {std::move(gemv),
+          std::move(packed),
+          tiled_variant(plan, "matmul.register_tiled", "MATMUL_REGISTER_TILED",
+                        "matmul_register_tiled", {4, 8}),
+          tiled_variant(plan, "matmul.tiled", "MATMUL_TILED", "matmul_tiled", {1, 2}),
+          std::move(vectorized),
+          std::move(naive)};
+}
+
+}  // namespace netcl

@@ -1,0 +1,44 @@
+#include "ops/onednn.h"
+
+#include <dlfcn.h>
+#include <oneapi/dnnl/dnnl.h>
+
+#include "base/check.h"
+
+namespace netcl::onednn {
+namespace {
+
+struct Library {
+  decltype(&dnnl_sgemm) sgemm = nullptr;
+
+  Library() {
+    // The functions used here are the same in both versions.
+    for (const char* name : {"libdnnl.so.3", "libdnnl.so.2"}) {
+      if (void* handle = dlopen(name, RTLD_NOW | RTLD_LOCAL)) {
+        sgemm = reinterpret_cast<decltype(sgemm)>(dlsym(handle, "dnnl_sgemm"));
+        return;
+      }
+    }
+  }
+};
+
+const Library& library() {
+  static const auto* const instance = new Library();  // never closed: threads of it may run at exit
+  return *instance;
+}
+
+}  // namespace
+
+bool is_available() { return library().sgemm != nullptr; }
+
+bool sgemm(std::int64_t M, std::int64_t N, std::int64_t K, const Factor& a, const Factor& b,
+           float* c, std::int64_t stride_c) {
+  if (!is_available()) return false;
+  const auto status = library().sgemm(a.transposed ? 'T' : 'N', b.transposed ? 'T' : 'N', M, N, K,
+                                      1.0f, a.data, a.stride, b.data, b.stride, 0.0f, c, stride_c);
+  check(status == dnnl_success, "[matmul] oneDNN's sgemm ended with status {} for {} x {} x {}",
+        static_cast<int>(status), M, N, K);
+  return true;
+}
+
+}  // namespace netcl::onednn
