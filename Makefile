@@ -14,7 +14,7 @@ PYTHON := .venv/bin/python
 say = @printf '\n== %s\n' "$(1)"
 
 .PHONY: help setup build test demo bench format lint tidy dev test-dev test-release test-asan \
-  test-tsan test-cpu-only clean
+  test-tsan test-cpu-only test-torch test-large docs-ops clean
 
 help:  ## this list
 	@echo "netcl: targets"
@@ -63,6 +63,22 @@ test-dev:  ## build and test the dev preset (inner loop)
 test-asan:  ## tests under AddressSanitizer and UndefinedBehaviorSanitizer
 test-tsan:  ## tests under ThreadSanitizer
 test-cpu-only:  ## tests of the build without OpenCL
+
+# Debian's Python, because PyTorch is too large for .venv.
+test-torch: build  ## the references also against PyTorch (installs Debian's python3-torch)
+	$(call say,test: references against PyTorch)
+	@dpkg-query -W python3-torch python3-scipy python3-pytest >/dev/null 2>&1 || { \
+	  sudo=$$([ "$$(id -u)" = 0 ] || echo sudo); \
+	  $$sudo apt-get install -y -qq --no-install-recommends python3-torch python3-scipy python3-pytest; }
+	@NETCL_REFERENCE_DUMP=build/release/bin/reference_dump PYTHONDONTWRITEBYTECODE=1 \
+	  /usr/bin/python3 -m pytest -q -p no:cacheprovider tests/python/test_references.py
+
+test-large: build  ## tensors of more than 2^31 elements (needs 5 GB of memory; not part of test)
+	$(call say,test: large tensors)
+	@NETCL_TEST_LARGE=1 build/release/bin/ops_test --gtest_filter='Large.*'
+
+docs-ops: build  ## write the table of docs/ops.md again
+	@scripts/update_ops_table.py build/release/bin/netcl
 
 demo: build  ## show the devices and compute with a tensor on the best of them
 	$(call say,demo: the devices of this machine)

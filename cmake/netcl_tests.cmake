@@ -92,6 +92,16 @@ foreach(script IN LISTS netcl_test_scripts)
       "NETCL_BUILT_WITH_OPENCL=$<BOOL:${NETCL_OPENCL}>")
 endforeach()
 
+# The references of all ops against NumPy and SciPy (and PyTorch where it can be imported).
+netcl_executable(reference_dump INTERNAL SOURCES "${PROJECT_SOURCE_DIR}/tests/reference_dump/main.cpp"
+  LIBRARIES nlohmann_json::nlohmann_json fmt::fmt-header-only)
+set(netcl_python "${PROJECT_SOURCE_DIR}/.venv/bin/python" CACHE FILEPATH "Python of the tests: NumPy, SciPy, pytest")
+if(EXISTS "${netcl_python}")
+  netcl_add_test(python.references LABELS python
+    COMMAND "${netcl_python}" -m pytest -q -p no:cacheprovider "${PROJECT_SOURCE_DIR}/tests/python/test_references.py"
+    ENV "NETCL_REFERENCE_DUMP=$<TARGET_FILE:reference_dump>" PYTHONDONTWRITEBYTECODE=1)
+endif()
+
 file(GLOB netcl_examples CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/examples/*.cpp")
 foreach(source IN LISTS netcl_examples)
   get_filename_component(name "${source}" NAME_WE)
