@@ -52,8 +52,8 @@ def values_of(op, place):
 def input_of(op, place):
     if place is None:
         return None
-    # bfloat16 has no counterpart in NumPy: its values are exact in float64.
-    return values_of(op, place).astype("float64" if place["dtype"] == "bfloat16" else place["dtype"])
+    # References compute in double precision, whatever the dtype.
+    return values_of(op, place).astype("float64" if "float" in place["dtype"] else place["dtype"])
 
 
 def attributes_of(sample):

@@ -292,7 +292,7 @@ OpDef make_element_op(const ElementRow& row) {
     return problem;
   };
   op.samples = [&row] { return element_samples(row); };
-  op.tolerance = [&row](const OpSpec&) { return Tolerance{row.ulps, 0}; };
+  op.tolerance = [&row](const OpSpec&) { return Tolerance{row.ulps, row.terms}; };
   op.tolerance_reason = "rounding of the result, and what OpenCL C promises for its functions";
   op.takes_views = op.writes_views = op.may_be_in_place = true;
   return op;
