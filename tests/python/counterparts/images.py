@@ -1,4 +1,6 @@
 """Convolutions, pooling, resizing, padding: (N, C, H, W)."""
+from types import SimpleNamespace
+
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from scipy import special
@@ -72,9 +74,42 @@ def stride_of(at):
     return tuple(s or w for s, w in zip(at.stride, at.window))
 
 
+def largest(seen, places):
+    """The largest of each window and where it is in the image: the first of equals, but of NaNs the last
+    (as PyTorch has it)."""
+    count = seen.shape[4] * seen.shape[5]
+    flat, at = (a.reshape(a.shape[:4] + (count,)) for a in (seen, places))
+    first = np.argmax(np.where(at < 0, -np.inf, flat), axis=-1)[..., None]
+    last = count - 1 - np.argmax(np.isnan(flat)[..., ::-1], axis=-1)[..., None]
+    first = np.where(np.isnan(flat).any(axis=-1, keepdims=True), last, first)
+    # Padding never wins, not even against -inf.
+    only_low = np.all((flat == -np.inf) | (at < 0), axis=-1, keepdims=True)
+    first = np.where(only_low, np.argmax(at >= 0, axis=-1)[..., None], first)
+    at = np.broadcast_to(at, flat.shape)
+    return np.take_along_axis(flat, first, -1)[..., 0], np.take_along_axis(at, first, -1)[..., 0]
+
+
+def image_places(shape):
+    return np.arange(shape[2] * shape[3], dtype=float).reshape(1, 1, *shape[2:])
+
+
 @numpy_op("max_pool2d")
 def max_pool2d(inputs, at):
-    return windows(inputs[0], at.window, stride_of(at), at.padding, fill=-np.inf).max(axis=(4, 5))
+    x = inputs[0]
+    seen = windows(x, at.window, stride_of(at), at.padding, fill=-np.inf)
+    return largest(seen, windows(image_places(x.shape), at.window, stride_of(at), at.padding, fill=-1))
+
+
+def put_back(dy, places, image):
+    dx = np.zeros(dy.shape[:2] + (image[0] * image[1],))
+    n, c = np.indices(dy.shape[:2], sparse=True)
+    np.add.at(dx, (n[..., None, None], c[..., None, None], places), dy)
+    return dx.reshape(dy.shape[:2] + tuple(image))
+
+
+@numpy_op("max_pool2d_backward", "adaptive_max_pool2d_backward")
+def max_pool2d_backward(inputs, at):
+    return put_back(inputs[0], inputs[1], at.image)
 
 
 def pool_counts(shape, at):
@@ -89,27 +124,57 @@ def avg_pool2d(inputs, at):
     return windows(x, at.window, stride_of(at), at.padding).sum(axis=(4, 5)) / pool_counts(x.shape, at)
 
 
+@numpy_op("avg_pool2d_backward")
+def avg_pool2d_backward(inputs, at):
+    dy = inputs[0]
+    share = dy / pool_counts(dy.shape[:2] + tuple(at.image), at)
+    # Every output is spread evenly: a transposed convolution, channel by channel, with ones.
+    flat = share.reshape((-1, 1) + share.shape[2:])
+    steps = SimpleNamespace(stride=stride_of(at), padding=at.padding, dilation=(1, 1), groups=1)
+    dx = spread(flat, np.ones((1, 1) + tuple(at.window)), at.image, steps)
+    return dx.reshape(dy.shape[:2] + tuple(at.image))
+
+
 def adaptive_parts(size, parts):
     """Part o covers [floor(o * size / parts), ceil((o + 1) * size / parts))."""
     return [slice(o * size // parts, -(-(o + 1) * size // parts)) for o in range(parts)]
 
 
-def adaptive(x, size, reduce):
-    y = np.empty(x.shape[:2] + tuple(size))
-    for p, rows in enumerate(adaptive_parts(x.shape[2], size[0])):
-        for q, columns in enumerate(adaptive_parts(x.shape[3], size[1])):
-            y[:, :, p, q] = reduce(x[:, :, rows, columns], axis=(2, 3))
-    return y
+def adaptive_windows(x, size):
+    """((p, q), rows, columns) of every output."""
+    for p, rows in enumerate(adaptive_parts(x[0], size[0])):
+        for q, columns in enumerate(adaptive_parts(x[1], size[1])):
+            yield (p, q), rows, columns
 
 
 @numpy_op("adaptive_avg_pool2d")
 def adaptive_avg_pool2d(inputs, at):
-    return adaptive(inputs[0], at.size, np.mean)
+    x = inputs[0]
+    y = np.empty(x.shape[:2] + tuple(at.size))
+    for (p, q), rows, columns in adaptive_windows(x.shape[2:], at.size):
+        y[:, :, p, q] = x[:, :, rows, columns].mean(axis=(2, 3))
+    return y
+
+
+@numpy_op("adaptive_avg_pool2d_backward")
+def adaptive_avg_pool2d_backward(inputs, at):
+    dy = inputs[0]
+    dx = np.zeros(dy.shape[:2] + tuple(at.image))
+    for (p, q), rows, columns in adaptive_windows(at.image, at.size):
+        part = dx[:, :, rows, columns]
+        part += dy[:, :, p, q, None, None] / max(part.shape[2] * part.shape[3], 1)
+    return dx
 
 
 @numpy_op("adaptive_max_pool2d")
 def adaptive_max_pool2d(inputs, at):
-    return adaptive(inputs[0], at.size, np.max)
+    x = inputs[0]
+    y, places = np.empty((2,) + x.shape[:2] + tuple(at.size))
+    for (p, q), rows, columns in adaptive_windows(x.shape[2:], at.size):
+        y[:, :, p, q], places[:, :, p, q] = (
+            a[:, :, 0, 0] for a in largest(x[:, :, None, None, rows, columns],
+                                           image_places(x.shape)[:, :, None, None, rows, columns]))
+    return y, places
 
 
 def resize_matrix(source, target, bilinear, align):
