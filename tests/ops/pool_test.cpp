@@ -65,7 +65,7 @@ TEST(Pooling, padding_is_never_the_largest_and_nan_always_is) {
   });
 }
 
-// Values of torch.nn.functional.interpolate.
+// By hand, from the conventions of torch.nn.functional.interpolate.
 TEST(Resizing, agrees_with_interpolate) {
   test::on_every_device([](const Queue& queue) {
     const auto x = image(queue, 1, 2);

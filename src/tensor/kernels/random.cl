@@ -3,22 +3,13 @@
 // guarded. Defines: DST_<dtype> (float16 bfloat16 float32 float64), NORMAL (0 or 1).
 
 #include "tensor/kernels/normal_table.cl"
+#include "tensor/kernels/philox.cl"
 
 // A fused multiply-add rounds differently: the bits would then depend on the device.
 #pragma OPENCL FP_CONTRACT OFF
 #if defined(DST_float64)
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 #endif
-
-uint4 philox(uint4 counter, uint2 key) {
-  for (int round = 0; round < 10; ++round) {
-    const uint high0 = mul_hi(0xD2511F53u, counter.x), low0 = 0xD2511F53u * counter.x;
-    const uint high1 = mul_hi(0xCD9E8D57u, counter.z), low1 = 0xCD9E8D57u * counter.z;
-    counter = (uint4)(high1 ^ counter.y ^ key.x, low1, high0 ^ counter.w ^ key.y, low0);
-    key += (uint2)(0x9E3779B9u, 0xBB67AE85u);
-  }
-  return counter;
-}
 
 // Exact: a power of two as a float, from its exponent field.
 float power_of_two(int exponent) { return as_float((uint)(127 + exponent) << 23); }
