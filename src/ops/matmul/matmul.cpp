@@ -142,8 +142,11 @@ std::vector<Tensor> linear_backward(const OpGradient& g) {
   const auto dz = activation_backward(activation, g.outputs[0], g.dy(), [&] {
     return ops::linear(x, w, g.inputs.size() > 2 ? g.inputs[2] : Tensor());
   });
+  // The number of rows follows from the leading axes alone: the last one may have no elements.
   const auto rows = [](const Tensor& t) {
-    return t.reshape({t.size(-1) == 0 ? 0 : t.numel() / t.size(-1), t.size(-1)});
+    std::int64_t count = 1;
+    for (std::int64_t i = 0; i + 1 < t.ndim(); ++i) count *= t.size(i);
+    return t.reshape({count, t.size(-1)});
   };
   std::vector<Tensor> grads(3);
   if (g.wants(0)) grads[0] = ops::matmul(dz, w);

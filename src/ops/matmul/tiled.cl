@@ -47,7 +47,6 @@ __kernel __attribute__((reqd_work_group_size(GROUP_N, GROUP_M, 1))) void KERNEL(
           inside ? LOAD_T(b, (start + k) * B_ROW + (first_n + column) * B_COL) : (ACC)0;
     }
     barrier(CLK_LOCAL_MEM_FENCE);
-#pragma unroll 4
     for (int k = 0; k < TILE_K; ++k) {
       ACC column[WORK_N];
 #pragma unroll
