@@ -61,8 +61,8 @@ class OpDump {
   // The format of NumPy's own arrays, version 1.0.
   void write(const std::string& path) const {
     static_assert(std::endian::native == std::endian::little);
-    std::string header = fmt::format(
-        "{{'descr': '<f8', 'fortran_order': False, 'shape': ({},), }}", values_.size());
+    std::string header =
+        fmt::format("{{'descr': '<f8', 'fortran_order': False, 'shape': ({},), }}", values_.size());
     constexpr std::size_t kPrefix = 10, kAlign = 64;
     const auto length = (kPrefix + header.size() + 1 + kAlign - 1) / kAlign * kAlign - kPrefix;
     header.resize(length - 1, ' ');
