@@ -1,12 +1,12 @@
 // The gradients of any 2-D convolution. conv2d_backward_data: a work-item owns one element of dx
 // (n, c, h, w) and gathers what it took part in; a bias per channel c may be added
 // (conv_transpose2d is this with one). conv2d_backward_weights: a work-item owns one element of dw
-// (k, c, r, s); every row of dy is summed for itself, then every image. Needs T and ACC, HAS_BIAS.
+// (k, c, r, s); every row of dy is summed for itself, then every image. Needs T and ACC.
 #include "ops/conv2d/geometry.cl"
 
 kernel void conv2d_backward_data_naive(global const T* dy, global const T* w, global const T* b,
                                        global T* dx, const long8 at, const int16 g,
-                                       const long count) {
+                                       const int has_bias, const long count) {
   dy += at.s0, w += at.s1, b += at.s2, dx += at.s3;
   const long i = get_global_id(0);
   if (i >= count) return;
@@ -30,9 +30,7 @@ kernel void conv2d_backward_data_naive(global const T* dy, global const T* w, gl
     }
     total += sum;
   }
-#if HAS_BIAS
-  total += LOAD_T(b, c);
-#endif
+  if (has_bias) total += LOAD_T(b, c);
   STORE_T(dx, i, total);
 }
 

@@ -18,9 +18,9 @@ ConvSizes sizes_of_weights(const OpCall& call) {
 
 void run_data_naive(const OpCall& call, const VariantRun&) {
   const bool has_bias = call.has(2);
-  const auto kernel = op_kernel(
-      call.queue, {kNaive, "conv2d_backward_data_naive", {bit(call.dtype()), has_bias ? 1 : 0}},
-      [&] { return t_and_acc(call.dtype()) + define("HAS_BIAS", has_bias ? 1 : 0); });
+  const auto kernel =
+      op_kernel(call.queue, {kNaive, "conv2d_backward_data_naive", {bit(call.dtype())}},
+                [&] { return t_and_acc(call.dtype()); });
   const auto geometry = sizes_of_data(call).geometry();
   const auto& dx = call.outputs[0];
   const auto args = OpArgs()
@@ -29,6 +29,7 @@ void run_data_naive(const OpCall& call, const VariantRun&) {
                         .tensor(call.inputs[has_bias ? 2 : 1])
                         .tensor(dx)
                         .by_value(&geometry, sizeof geometry)
+                        .value(std::int32_t{has_bias})
                         .value(dx.numel());
   enqueue_items(call.queue, kernel, args, dx.numel());
 }
@@ -36,7 +37,7 @@ void run_data_naive(const OpCall& call, const VariantRun&) {
 void run_weights_naive(const OpCall& call, const VariantRun&) {
   const auto kernel =
       op_kernel(call.queue, {kNaive, "conv2d_backward_weights_naive", {bit(call.dtype())}},
-                [&] { return t_and_acc(call.dtype()) + define("HAS_BIAS", 0); });
+                [&] { return t_and_acc(call.dtype()); });
   const auto geometry = sizes_of_weights(call).geometry();
   const auto& dw = call.outputs[0];
   const auto args = OpArgs()

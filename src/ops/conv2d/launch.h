@@ -17,20 +17,14 @@ struct Epilogue {
   Tensor bias;  // may be empty
   std::int64_t activation = 0;
 
-  bool has_bias() const { return static_cast<bool>(bias); }
+  std::int32_t has_bias() const { return bias ? 1 : 0; }
   // A kernel wants a tensor in the place of the bias; one without reads nothing of it.
-  const Tensor& bias_or(const Tensor& other) const { return has_bias() ? bias : other; }
-  std::int64_t bits() const { return activation * 2 + (has_bias() ? 1 : 0); }
-  std::string defines() const {
-    return define("ACTIVATION", activation) + define("HAS_BIAS", has_bias() ? 1 : 0);
-  }
+  const Tensor& bias_or(const Tensor& other) const { return bias ? bias : other; }
+  std::string defines() const { return define("ACTIVATION", activation); }
 };
 inline Epilogue epilogue_of(const OpCall& call) {
   return {call.has(2) ? call.inputs[2] : Tensor(), call.attributes.integer("activation")};
 }
-
-// Which kernel of a file, besides the dtype.
-using KeyBits = std::initializer_list<std::int64_t>;
 
 inline std::int64_t bit(DType dtype) { return static_cast<std::int64_t>(dtype); }
 
@@ -46,6 +40,8 @@ inline void enqueue_items(const Queue& queue, const KernelPtr& kernel, const OpA
 }
 
 std::string nothing_to_sum(const ConvSizes& s);
+// The arguments of a kernel that computes y from x, w and b in one go; `geometry` has to live on.
+OpArgs whole_args(const OpCall& call, const Epilogue& epilogue, const ConvGeometry& geometry);
 
 std::vector<OpVariant> forward_variants();
 std::vector<OpVariant> backward_data_variants();

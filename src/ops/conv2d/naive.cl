@@ -1,11 +1,11 @@
 // Any 2-D convolution: y = activation(conv(x, w) + b). A work-item owns one element of y (n, k, p,
-// q). Needs T and ACC, ACTIVATION, HAS_BIAS. Each channel is summed for itself, so that long sums
+// q). Needs T and ACC, ACTIVATION. Each channel is summed for itself, so that long sums
 // do not lose small terms.
 #include "ops/conv2d/epilogue.cl"
 #include "ops/conv2d/geometry.cl"
 
 kernel void conv2d_naive(global const T* x, global const T* w, global const T* b, global T* y,
-                         const long8 at, const int16 g, const long count) {
+                         const long8 at, const int16 g, const int has_bias, const long count) {
   x += at.s0, w += at.s1, b += at.s2, y += at.s3;
   const long i = get_global_id(0);
   if (i >= count) return;
@@ -28,8 +28,6 @@ kernel void conv2d_naive(global const T* x, global const T* w, global const T* b
     }
     total += sum;
   }
-#if HAS_BIAS
-  total += LOAD_T(b, k);
-#endif
+  if (has_bias) total += LOAD_T(b, k);
   STORE_T(y, i, activate(total));
 }

@@ -98,6 +98,9 @@ std::vector<OpSample> forward_samples() {
                      {.shape = {g.K}, .present = g.bias}},
                     attributes_of(g)};
     sample.attributes.set("activation", g.activation);
+    // Each activation is another program; the gradients run them in float64.
+    if (g.activation > 0) sample.dtypes = {DType::float32};
+    if (g.activation == 1) sample.dtypes.push_back(DType::float16);
     samples.push_back(std::move(sample));
   }
   return samples;

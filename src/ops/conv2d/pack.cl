@@ -1,0 +1,46 @@
+// What is laid out anew before the products of packed.cl, in the accumulator's type. A work-item
+// owns one element of the result. Needs T and ACC.
+//   conv2d_pack_filters  w in blocks of tile_k filters, the last one of a group filled with zeros
+//   conv2d_pad           x with its padding, and slack at the end of the rows
+//   conv2d_im2col        columns: (N, C R S, 1, P Q), which makes it a 1x1 convolution
+#include "ops/conv2d/geometry.cl"
+
+kernel void conv2d_pack_filters(global const T* w, global ACC* to, const long8 at,
+                                const int group_filters, const int blocks, const int tile_k,
+                                const long taps, const long count) {
+  w += at.s0, to += at.s1;
+  const long i = get_global_id(0);
+  if (i >= count) return;
+  const int lane = (int)(i % tile_k);
+  const long tap = i / tile_k % taps, block = i / ((long)tile_k * taps);
+  const int k = (int)(block % blocks) * tile_k + lane;
+  const long filter = block / blocks * group_filters + k;
+  to[i] = k < group_filters ? LOAD_T(w, filter * taps + tap) : (ACC)0;
+}
+
+// to (planes, height, width) of x (planes, H, W).
+kernel void conv2d_pad(global const T* x, global ACC* to, const long8 at, const int16 g,
+                       const int height, const int width, const long count) {
+  x += at.s0, to += at.s1;
+  const long i = get_global_id(0);
+  if (i >= count) return;
+  GEOMETRY(g);
+  const int w = (int)(i % width) - PAD_W, h = (int)(i / width % height) - PAD_H;
+  const long plane = i / ((long)width * height);
+  const bool inside = h >= 0 && h < H && w >= 0 && w < W;
+  to[i] = inside ? LOAD_T(x, (plane * H + h) * W + w) : (ACC)0;
+}
+
+// to (images, C, R, S, width) from the image `first` on, width >= P Q.
+kernel void conv2d_im2col(global const T* x, global ACC* to, const long8 at, const int16 g,
+                          const long first, const long width, const long count) {
+  x += at.s0, to += at.s1;
+  const long i = get_global_id(0);
+  if (i >= count) return;
+  GEOMETRY(g);
+  const long pixel = i % width, tap = i / width % (R * S), plane = i / (width * R * S);
+  const int h = (int)(pixel / Q) * STRIDE_H + (int)(tap / S) * DIL_H - PAD_H;
+  const int w = (int)(pixel % Q) * STRIDE_W + (int)(tap % S) * DIL_W - PAD_W;
+  const bool inside = pixel < (long)P * Q && h >= 0 && h < H && w >= 0 && w < W;
+  to[i] = inside ? LOAD_T(x, ((first * C + plane) * H + h) * W + w) : (ACC)0;
+}
