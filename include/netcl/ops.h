@@ -23,12 +23,14 @@ using Axes = std::vector<std::int64_t>;
 class Operand {
  public:
   Operand(const Tensor& tensor) : tensor_(tensor) {}  // NOLINT: x + 1 and x + y read alike
-  Operand(double number) : number_(number) {}         // NOLINT
+  Operand(double number) : is_number_(true), number_(number) {}  // NOLINT
+  bool is_number() const { return is_number_; }
   const Tensor& tensor() const { return tensor_; }
   double number() const { return number_; }
 
  private:
   Tensor tensor_;
+  bool is_number_ = false;
   double number_ = 0;
 };
 

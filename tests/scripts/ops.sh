@@ -17,6 +17,7 @@ for word in 'relu: ' float16 int64 elementwise.vectorized tolerance samples; do
 done
 "$NETCL_BIN" ops --markdown > "$work/markdown"
 grep -q '^| relu | ' "$work/markdown" || fail "ops --markdown"
+"$(dirname "$0")/../../scripts/update_ops_table.py" --check "$NETCL_BIN" || fail "docs/ops.md"
 code=0; "$NETCL_BIN" ops rel 2> "$work/err" || code=$?
 [ "$code" = 2 ] || fail "ops with an unknown name exits with $code"
 grep -q "no op called 'rel'.*relu" "$work/err" || fail "ops: $(cat "$work/err")"

@@ -54,8 +54,25 @@ KernelKey key_of(const ElementJob& job, const ElementProgram& program, const Ele
            static_cast<std::int64_t>(program.rank), program.wide ? 1 : 0, shape.vec, shape.items}};
 }
 
+constexpr std::size_t kMaxAxes = 8;  // of the kernels' loops
+
+void enqueue_job(const Queue& queue, const ElementJob& job, const ElementShape& shape);
+
+// Views with more axes than the kernels' loops have: one launch per place of the first axis.
+void enqueue_slices(const Queue& queue, const ElementJob& job, const ElementShape& shape) {
+  const auto& sizes = job.args.outputs[0].shape();
+  for (std::int64_t i = 0; i < sizes[0]; ++i) {
+    ElementJob part{job.code, job.compute, job.names, job.args};
+    for (auto& input : part.args.inputs)
+      if (input) input = input.expand(sizes).select(0, i);
+    for (auto& output : part.args.outputs) output = output.select(0, i);
+    enqueue_job(queue, part, shape);
+  }
+}
+
 void enqueue_job(const Queue& queue, const ElementJob& job, const ElementShape& shape) {
   const auto loops = element_loops(job.args);
+  if (loops.sizes.size() > kMaxAxes) return enqueue_slices(queue, job, shape);
   const auto program = program_of(job, loops);
   const auto kernel = generated_kernel(queue, key_of(job, program, shape), [&] {
     return render_elements(program, shape.vec, shape.items);
@@ -91,8 +108,10 @@ std::string needs_linear(const ElementRow& row, const OpCall& call) {
   const auto job = forward_job(row, call);
   const auto loops = element_loops(job.args);
   ElementProgram program;
-  describe_operands(job.args, loops, program);
-  return program.rank == 0 ? "" : "an operand is broadcast or a strided view";
+  if (loops.sizes.size() <= kMaxAxes) describe_operands(job.args, loops, program);
+  return loops.sizes.size() <= kMaxAxes && program.rank == 0
+             ? ""
+             : "an operand is broadcast or a strided view";
 }
 
 std::string group_too_large(const ExtendedDeviceProfile& profile, const Parameters& parameters) {

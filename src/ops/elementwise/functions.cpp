@@ -1,16 +1,20 @@
 // The public functions of the element-wise ops.
+#include "base/check.h"
 #include "netcl/ops.h"
 #include "ops/elementwise/elementwise.h"
 
 namespace netcl::ops {
 namespace {
 
-ElementValue value_of(const Operand& operand) {
-  return operand.tensor() ? ElementValue(operand.tensor()) : ElementValue(operand.number());
+ElementValue value_of(const char* op, const Operand& operand) {
+  if (operand.is_number()) return operand.number();
+  check<ArgumentError>(static_cast<bool>(operand.tensor()),
+                       "[{}] an operand must not be an empty tensor (default-made)", op);
+  return operand.tensor();
 }
 
 Tensor binary(const char* op, const Operand& a, const Operand& b) {
-  return call_element(op, {value_of(a), value_of(b)});
+  return call_element(op, {value_of(op, a), value_of(op, b)});
 }
 
 }  // namespace
@@ -76,7 +80,7 @@ Tensor leaky_relu(const Tensor& x, double slope) {
   return call_element("leaky_relu", {x}, {{"slope", slope}});
 }
 Tensor prelu(const Tensor& x, const Operand& slope) {
-  return call_element("prelu", {x, value_of(slope)});
+  return call_element("prelu", {value_of("prelu", x), value_of("prelu", slope)});
 }
 Tensor elu(const Tensor& x, double alpha) { return call_element("elu", {x}, {{"alpha", alpha}}); }
 Tensor hard_tanh(const Tensor& x, double min, double max) {
@@ -86,23 +90,24 @@ Tensor clamp(const Tensor& x, double min, double max) {
   return call_element("clamp", {x}, {{"min", min}, {"max", max}});
 }
 Tensor where(const Tensor& condition, const Operand& a, const Operand& b) {
-  return call_element("where", {condition, value_of(a), value_of(b)});
+  return call_element("where",
+                      {value_of("where", condition), value_of("where", a), value_of("where", b)});
 }
 
 const Tensor& add_(const Tensor& x, const Operand& other) {
-  call_element_into("add", x, {value_of(other)});
+  call_element_into("add", x, {value_of("add_", other)});
   return x;
 }
 const Tensor& sub_(const Tensor& x, const Operand& other) {
-  call_element_into("sub", x, {value_of(other)});
+  call_element_into("sub", x, {value_of("sub_", other)});
   return x;
 }
 const Tensor& mul_(const Tensor& x, const Operand& other) {
-  call_element_into("mul", x, {value_of(other)});
+  call_element_into("mul", x, {value_of("mul_", other)});
   return x;
 }
 const Tensor& div_(const Tensor& x, const Operand& other) {
-  call_element_into("div", x, {value_of(other)});
+  call_element_into("div", x, {value_of("div_", other)});
   return x;
 }
 const Tensor& relu_(const Tensor& x) {
