@@ -87,3 +87,38 @@ def philox4x32(counter, key):
         c = [(p1 >> np.uint64(32)) ^ c[1] ^ k0, p1 & low, (p0 >> np.uint64(32)) ^ c[3] ^ k1, p0 & low]
         k0, k1 = (k0 + np.uint64(PHILOX_W[0])) & low, (k1 + np.uint64(PHILOX_W[1])) & low
     return np.stack(c, axis=-1).astype(np.uint32)
+
+
+# The expressions of the samples of elementwise_binary, as NumPy writes them.
+_EXPRESSIONS = {
+    "MUL(ADD(v0, v1), 2.0f) - v0 / v1": lambda a, b: (a + b) * 2 - a / b,
+    "v0 > v1 && !(v0 < 1) || v1 == v0 ? RELU(v0 - v1) : -v1 * .5":
+        lambda a, b: np.where((a > b) & ~(a < 1) | (a == b), np.maximum(a - b, 0), -b / 2),
+    "MAX(exp(-v0), TANH(v1)) + MIN(log1p(v0), SQRT(v1)) * ABS(v0 - 1e0)":
+        lambda a, b: (np.maximum(np.exp(-a), np.tanh(b))
+                      + np.minimum(np.log1p(a), np.sqrt(b)) * np.abs(a - 1)),
+    "sin(v0) * cos(v1) + tan(v0 * .5) + atan2(v0, v1)":
+        lambda a, b: np.sin(a) * np.cos(b) + np.tan(a / 2) + np.arctan2(a, b),
+    "pow(v0, v1) + rsqrt(v0) + cbrt(v1) + hypot(v0, v1)":
+        lambda a, b: a**b + 1 / np.sqrt(a) + np.cbrt(b) + np.hypot(a, b),
+    "floor(v0 * 4) + ceil(v1 * 4) - trunc(v0 * 3) + rint(v1 * 8) + round(v0 * 5)":
+        lambda a, b: (np.floor(a * 4) + np.ceil(b * 4) - np.trunc(a * 3) + np.rint(b * 8)
+                      + np.trunc(a * 5 + np.copysign(0.5, a))),  # halves away from zero
+    "erf(v0) - erfc(v1) + expm1(v0) * clamp(v1, 0.5, 1)":
+        lambda a, b: special.erf(a) - special.erfc(b) + np.expm1(a) * np.clip(b, 0.5, 1),
+    "(v0 <= v1) + 2 * (v0 >= v1) + 4 * (v0 != v1) + 8 * (v0 > 1) + sign(v0 - 1)":
+        lambda a, b: (a <= b) + 2.0 * (a >= b) + 4 * (a != b) + 8 * (a > 1) + np.sign(a - 1),
+    "M_PI": lambda a, b: np.full(np.broadcast(a, b).shape, np.pi),
+    "v1": lambda a, b: np.broadcast_to(b, np.broadcast(a, b).shape),
+    "isnan(v0) ? MIN(v0, v1) : isinf(v1) ? MAX(v0, 1) : RELU(v1) == v1 ? fmax(v0, v1) : "
+    "isfinite(v0) - 2":
+        lambda a, b: np.select([np.isnan(a), np.isinf(b), np.maximum(b, 0) == b],
+                               [np.minimum(a, b), np.maximum(a, 1), np.fmax(a, b)],
+                               np.isfinite(a) - 2.0),
+}
+
+
+@numpy_op("elementwise_binary")
+def elementwise_binary(inputs, at):
+    assert at.expression in _EXPRESSIONS, f"write this expression with NumPy too: {at.expression}"
+    return _EXPRESSIONS[at.expression](*inputs)

@@ -212,3 +212,12 @@ def pad(inputs, at):
     if not at.padding:
         return inputs[0]
     return np.pad(inputs[0], np.reshape(at.padding, (-1, 2)), constant_values=at.value)
+
+
+@numpy_op("conv_transpose2d")
+def conv_transpose2d(inputs, at):
+    x, w, b = inputs
+    size = tuple((n - 1) * s - 2 * p + d * (r - 1) + 1 + o for n, s, p, d, r, o in
+                 zip(x.shape[2:], at.stride, at.padding, at.dilation, w.shape[2:], at.output_padding))
+    y = spread(x, w, size, at)
+    return y if b is None else y + b.reshape(1, -1, 1, 1)

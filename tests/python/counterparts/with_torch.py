@@ -153,3 +153,11 @@ def upsample_backward(inputs, at):
     dy = tensors(inputs)[0]
     x = torch.zeros(*dy.shape[:2], *at.size, dtype=torch.float64)
     return pulled_back(lambda z: resized(z, dy.shape[2:], at), x, dy)
+
+
+@torch_op("conv_transpose2d")
+def conv_transpose2d(inputs, at):
+    if not has_size(*inputs):
+        return None
+    return F.conv_transpose2d(*tensors(inputs), tuple(at.stride), tuple(at.padding),
+                              tuple(at.output_padding), at.groups, tuple(at.dilation)).numpy()
