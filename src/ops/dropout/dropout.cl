@@ -4,6 +4,8 @@
 
 #include "tensor/kernels/philox.cl"
 
+#define KEPT(word, i) ((ulong)(word) >= threshold ? (ACC)LOAD_T(x, i) * scale : (ACC)0)
+
 __kernel void dropout(__global const T* x, __global T* y, long8 at, ulong n, ulong seed,
                       ulong threshold, ACC scale) {
   const ulong block = get_global_id(0), first = block * 4;
@@ -12,9 +14,15 @@ __kernel void dropout(__global const T* x, __global T* y, long8 at, ulong n, ulo
   y += at.s1;
   const uint4 words = philox((uint4)((uint)block, (uint)(block >> 32), 0u, 0u),
                              (uint2)((uint)seed, (uint)(seed >> 32)));
-  const uint word[4] = {words.x, words.y, words.z, words.w};
-  for (ulong i = first; i < min(first + 4, n); ++i) {
-    const ACC value = (ulong)word[i - first] >= threshold ? (ACC)LOAD_T(x, i) * scale : (ACC)0;
-    STORE_T(y, i, value);
+  // Unrolled: an array of words with a variable index would live in memory.
+  if (first + 4 <= n) {
+    STORE_T(y, first, KEPT(words.x, first));
+    STORE_T(y, first + 1, KEPT(words.y, first + 1));
+    STORE_T(y, first + 2, KEPT(words.z, first + 2));
+    STORE_T(y, first + 3, KEPT(words.w, first + 3));
+    return;
   }
+  STORE_T(y, first, KEPT(words.x, first));
+  if (first + 1 < n) STORE_T(y, first + 1, KEPT(words.y, first + 1));
+  if (first + 2 < n) STORE_T(y, first + 2, KEPT(words.z, first + 2));
 }

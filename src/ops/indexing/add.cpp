@@ -20,36 +20,41 @@ struct Add {
   bool per_element;
 };
 
+// A cache line of neighbours per work-item on a CPU, where work-items run one after the other; on
+// other devices neighbours are other work-items.
+std::int64_t columns_of(const Queue& queue) { return device_profile(queue).is_cpu ? 16 : 1; }
+
 // Every part reads all indices again, so no more of them than the device can use.
-std::int64_t parts_of(const Queue& queue, const Add& add) {
-  const std::int64_t wanted = device_profile(queue).is_cpu ? 64 : 16384;
-  const auto parts = wanted / std::max<std::int64_t>(add.y.outer * add.y.inner, 1);
-  return std::clamp<std::int64_t>(parts, 1, std::min<std::int64_t>(add.y.size, 64));
+std::int64_t parts_of(const Queue& queue, std::int64_t blocks, std::int64_t size) {
+  const std::int64_t wanted = device_profile(queue).is_cpu ? 16 : 16384;
+  return std::clamp<std::int64_t>(wanted / blocks, 1, std::min<std::int64_t>(size, 64));
 }
 
 void enqueue(const Tensor& y, const Tensor& indices, const Tensor& source, const Add& add) {
   const auto& queue = y.queue();
+  const auto columns = columns_of(queue);
   const auto kernel =
       op_kernel(queue,
                 KernelKey(kPath, "add_rows",
                           {static_cast<std::int64_t>(y.dtype()),
-                           static_cast<std::int64_t>(indices.dtype()), add.per_element}),
+                           static_cast<std::int64_t>(indices.dtype()), add.per_element, columns}),
                 [&] {
                   return t_and_acc(y.dtype()) + type_macros("IDX", indices.dtype()) +
-                         define("PER_ELEMENT", add.per_element);
+                         define("PER_ELEMENT", add.per_element) + define("COLUMNS", columns);
                 });
-  const auto columns = add.y.outer * add.y.inner, parts = parts_of(queue, add);
-  const auto local = static_cast<std::int64_t>(clamped_local(kernel, 16));
+  const auto blocks = add.y.outer * static_cast<std::int64_t>(ceil_div(add.y.inner, columns));
+  const auto parts = parts_of(queue, blocks, add.y.size);
+  const auto local = static_cast<std::int64_t>(clamped_local(kernel, columns > 1 ? 1 : 64));
   OpArgs()
       .tensor(source)
       .tensor(indices)
       .tensor(y)
-      .value(static_cast<std::uint64_t>(columns))
+      .value(static_cast<std::uint64_t>(blocks))
       .value(parts)
       .value(add.y.size)
       .value(add.count)
       .value(add.y.inner)
-      .enqueue(queue, kernel, WorkSize(rounded_up(columns * parts, local)), WorkSize(local));
+      .enqueue(queue, kernel, WorkSize(rounded_up(blocks * parts, local)), WorkSize(local));
 }
 
 // Columns begin ... end of one outer index: rows of the source one after the other.

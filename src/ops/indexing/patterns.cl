@@ -1,6 +1,7 @@
 // Arrays whose elements depend on their place: triangles of matrices, one-hot rows. A work-item
 // owns one element of y; the range is guarded. Defines: T (of triangle an unsigned type of the
-// element's size) and, in one_hot, STORE_T, ACC, IDX, LOAD_IDX and ONE_HOT.
+// element's size), INDEX (uint where y has less than 2^31 elements) and, in one_hot, STORE_T, ACC,
+// IDX, LOAD_IDX and ONE_HOT.
 
 #ifdef ONE_HOT
 __kernel void one_hot(__global const IDX* indices, __global T* y, long8 at, ulong n,
@@ -9,8 +10,8 @@ __kernel void one_hot(__global const IDX* indices, __global T* y, long8 at, ulon
   if (i >= n) return;
   indices += at.s0;
   y += at.s1;
-  const ulong row = i / classes;
-  const ACC hot = (ulong)LOAD_IDX(indices, row) == i - row * classes ? 1 : 0;
+  const INDEX row = (INDEX)i / (INDEX)classes;
+  const ACC hot = (ulong)LOAD_IDX(indices, row) == i - (ulong)row * classes ? 1 : 0;
   STORE_T(y, i, hot);
 }
 #else
@@ -21,8 +22,9 @@ __kernel void triangle(__global const T* x, __global T* y, long8 at, ulong n, ul
   if (i >= n) return;
   x += at.s0;
   y += at.s1;
-  const ulong all_rows = i / columns;
-  const long column = (long)(i - all_rows * columns), row = (long)(all_rows % rows);
+  const INDEX all_rows = (INDEX)i / (INDEX)columns;
+  const long column = (long)((INDEX)i - all_rows * (INDEX)columns);
+  const long row = (long)(all_rows % (INDEX)rows);
   const int keep = lower ? column - row <= diagonal : column - row >= diagonal;
   y[i] = keep ? x[i] : (T)0;
 }

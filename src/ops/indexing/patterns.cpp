@@ -14,6 +14,10 @@ namespace {
 
 constexpr const char* kPath = "ops/indexing/patterns.cl";
 
+// 64-bit divisions are several times slower on most devices.
+bool is_wide(const Tensor& y) { return y.numel() > INT32_MAX; }
+std::string index_define(const Tensor& y) { return define("INDEX", is_wide(y) ? "ulong" : "uint"); }
+
 // ---- triangles
 
 bool keeps(bool lower, std::int64_t row, std::int64_t column, std::int64_t diagonal) {
@@ -54,8 +58,9 @@ void host_triangle(const OpCall& call, bool lower) {
 void enqueue_triangle(const OpCall& call, bool lower) {
   const auto &x = call.inputs[0], &y = call.outputs[0];
   const auto kernel = op_kernel(
-      call.queue, KernelKey(kPath, "triangle", {static_cast<std::int64_t>(size_of(x.dtype()))}),
-      [&] { return define("T", opaque_type(x.dtype())); });
+      call.queue,
+      KernelKey(kPath, "triangle", {static_cast<std::int64_t>(size_of(x.dtype())), is_wide(y)}),
+      [&] { return define("T", opaque_type(x.dtype())) + index_define(y); });
   const auto local = static_cast<std::int64_t>(clamped_local(kernel, 64));
   OpArgs()
       .tensor(x)
@@ -110,13 +115,15 @@ void enqueue_one_hot(const OpCall& call) {
   const auto &indices = call.inputs[0], &y = call.outputs[0];
   const auto classes = call.attributes.integer("classes");
   check_indices(call.op, indices, classes);
-  const auto kernel = op_kernel(
-      call.queue,
-      KernelKey(kPath, "one_hot",
-                {static_cast<std::int64_t>(indices.dtype()), static_cast<std::int64_t>(y.dtype())}),
-      [&] {
-        return type_macros("IDX", indices.dtype()) + t_and_acc(y.dtype()) + define("ONE_HOT", 1);
-      });
+  const auto kernel = op_kernel(call.queue,
+                                KernelKey(kPath, "one_hot",
+                                          {static_cast<std::int64_t>(indices.dtype()),
+                                           static_cast<std::int64_t>(y.dtype()), is_wide(y)}),
+                                [&] {
+                                  return type_macros("IDX", indices.dtype()) +
+                                         t_and_acc(y.dtype()) + define("ONE_HOT", 1) +
+                                         index_define(y);
+                                });
   const auto local = static_cast<std::int64_t>(clamped_local(kernel, 64));
   OpArgs()
       .tensor(indices)

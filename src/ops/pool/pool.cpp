@@ -191,35 +191,60 @@ void host(const OpCall& call, const PoolGeometry& g, bool max, bool is_backward)
 
 // ---- OpenCL
 
-struct alignas(16) Long2 {
-  std::int64_t height, width;
+// The pairs that a kernel takes, kept until it is launched.
+template <class P>
+struct KernelPairs {
+  struct alignas(2 * sizeof(P)) Pair {
+    P height, width;
+  };
+  std::array<Pair, 5> pairs;
+
+  explicit KernelPairs(const PoolGeometry& g) {
+    const auto pair = [&](std::int64_t PoolAxis::*field) {
+      return Pair{static_cast<P>(g.rows.*field), static_cast<P>(g.columns.*field)};
+    };
+    pairs = {pair(&PoolAxis::in), pair(&PoolAxis::out), pair(&PoolAxis::window),
+             pair(&PoolAxis::stride), pair(&PoolAxis::padding)};
+  }
+  void add_to(OpArgs& args) const {
+    for (const auto& pair : pairs) args.by_value(&pair, sizeof pair);
+  }
 };
 
-void enqueue(const OpCall& call, const PoolGeometry& g, bool max, bool is_backward) {
+// Whether everything that the kernels compute fits an int.
+bool fits_int(const PoolGeometry& g) {
+  const auto axis = [](const PoolAxis& a) {
+    return (a.in + 1) * (a.out + 1) + a.in + a.out <= INT32_MAX &&
+           a.in + a.window + a.stride + 2 * a.padding <= INT32_MAX;
+  };
+  return axis(g.rows) && axis(g.columns) &&
+         g.planes * std::max(g.rows.in * g.columns.in, g.rows.out * g.columns.out) <= INT32_MAX;
+}
+
+void enqueue(const OpCall& call, const PoolGeometry& g, bool max, bool is_backward, bool narrow) {
   const auto dtype = call.dtype();
   const bool adaptive = g.rows.adaptive();
   // Only averages ask; a key that differs without need compiles twice.
   const bool count_padding = !max && !adaptive && g.count_padding;
   const char* names[] = {"avg_pool", "max_pool", "avg_pool_backward", "max_pool_backward"};
-  const auto kernel =
-      op_kernel(call.queue,
-                KernelKey(kPath, names[(is_backward ? 2 : 0) + (max ? 1 : 0)],
-                          {static_cast<std::int64_t>(dtype), adaptive, count_padding}),
-                [&] {
-                  return t_and_acc(dtype) + define("MAX", max) + define("ADAPTIVE", adaptive) +
-                         define("COUNT_PADDING", count_padding) + define("BACKWARD", is_backward);
-                });
-  const Long2 pairs[] = {{g.rows.in, g.columns.in},
-                         {g.rows.out, g.columns.out},
-                         {g.rows.window, g.columns.window},
-                         {g.rows.stride, g.columns.stride},
-                         {g.rows.padding, g.columns.padding}};
+  const auto kernel = op_kernel(
+      call.queue,
+      KernelKey(kPath, names[(is_backward ? 2 : 0) + (max ? 1 : 0)],
+                {static_cast<std::int64_t>(dtype), adaptive, count_padding, narrow}),
+      [&] {
+        return t_and_acc(dtype) + define("MAX", max) + define("ADAPTIVE", adaptive) +
+               define("COUNT_PADDING", count_padding) + define("BACKWARD", is_backward) +
+               define("POS", narrow ? "int" : "long") + define("POS2", narrow ? "int2" : "long2") +
+               define("UPOS", narrow ? "uint" : "ulong");
+      });
   const auto n = call.outputs[0].numel();
   OpArgs args;
   for (const auto& input : call.inputs) args.tensor(input);
   for (const auto& output : call.outputs) args.tensor(output);
   args.value(static_cast<std::uint64_t>(n));
-  for (const auto& pair : pairs) args.by_value(&pair, sizeof pair);
+  const KernelPairs<std::int32_t> ints(g);
+  const KernelPairs<std::int64_t> longs(g);
+  narrow ? ints.add_to(args) : longs.add_to(args);
   const auto local = static_cast<std::int64_t>(clamped_local(kernel, 64));
   args.enqueue(call.queue, kernel, WorkSize(rounded_up(n, local)), WorkSize(local));
 }
@@ -237,21 +262,26 @@ std::vector<Tensor> backward(const OpGradient& g, const std::string& name, bool 
 
 using Geometry = PoolGeometry (*)(const char*, const Shape&, const Attributes&);
 
-OpDef make(const std::string& name, const char* variant, bool max, bool is_backward,
-           Geometry geometry) {
+OpDef make(const std::string& name, bool max, bool is_backward, Geometry geometry) {
   OpDef op;
   op.name = name;
   op.dtypes = kFloats;
-  op.host = [=](const OpCall& call) {
-    host(call, geometry(name.c_str(), call.inputs[0].shape(), call.attributes), max, is_backward);
+  const auto geometry_of = [=](const OpCall& call) {
+    return geometry(name.c_str(), call.inputs[0].shape(), call.attributes);
   };
-  op.variants = {{.name = variant,
-                  .kernel = "",
-                  .path = kPath,
-                  .run = [=](const OpCall& call, const VariantRun&) {
-                    enqueue(call, geometry(name.c_str(), call.inputs[0].shape(), call.attributes),
-                            max, is_backward);
-                  }}};
+  op.host = [=](const OpCall& call) { host(call, geometry_of(call), max, is_backward); };
+  OpVariant narrow{is_backward ? "pool_backward.per_pixel" : "pool.per_element", "", kPath};
+  narrow.declines = [=](const OpCall& call, const ExtendedDeviceProfile&) {
+    return fits_int(geometry_of(call)) ? "" : "positions need 64 bits";
+  };
+  narrow.run = [=](const OpCall& call, const VariantRun&) {
+    enqueue(call, geometry_of(call), max, is_backward, true);
+  };
+  OpVariant wide{is_backward ? "pool_backward.wide" : "pool.wide", "", kPath};
+  wide.run = [=](const OpCall& call, const VariantRun&) {
+    enqueue(call, geometry_of(call), max, is_backward, false);
+  };
+  op.variants = {narrow, wide};
   return op;
 }
 
@@ -259,7 +289,7 @@ OpDef make(const std::string& name, const char* variant, bool max, bool is_backw
 
 OpDef pool_op(bool max, bool adaptive) {
   const auto name = op_name(max, adaptive);
-  auto op = make(name, "pool.per_element", max, false, pool_geometry);
+  auto op = make(name, max, false, pool_geometry);
   op.summary = fmt::format("the {} of {} windows{}", max ? "largest" : "average",
                            adaptive ? "adaptive" : "sliding",
                            max ? ", and where it is (int32, in its plane)" : "");
@@ -281,7 +311,7 @@ OpDef pool_op(bool max, bool adaptive) {
 
 OpDef pool_backward_op(bool max, bool adaptive) {
   const auto name = op_name(max, adaptive) + "_backward";
-  auto op = make(name, "pool_backward.per_pixel", max, true, pool_backward_geometry);
+  auto op = make(name, max, true, pool_backward_geometry);
   op.summary = "the gradient of " + op_name(max, adaptive);
   op.infer = [=](const OpSpec& spec) { return infer_backward(spec, max); };
   op.reference = [=](RefCall& call) {

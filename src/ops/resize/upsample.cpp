@@ -118,15 +118,17 @@ struct Blend {
   }
 };
 
+// `columns` are those of all outputs of a row, found once for all rows.
 template <class T, class V>
-void resize_row(const T* plane, const Images& images, std::int64_t oh, T* y) {
+void resize_row(const T* plane, const Images& images, const std::vector<Blend<V>>& columns,
+                std::int64_t oh, T* y) {
   const Blend<V> row(images.rows, oh);
   const auto W = images.columns.from;
   const auto load = [&](std::int64_t h, std::int64_t w) {
     return convert_element<V>(plane[h * W + w]);
   };
   for (std::int64_t ow = 0; ow < images.columns.to; ++ow) {
-    const Blend<V> column(images.columns, ow);
+    const auto& column = columns[static_cast<std::size_t>(ow)];
     if (!images.rows.bilinear) {
       y[ow] = plane[row.low * W + column.low];
       continue;
@@ -163,13 +165,16 @@ void host(const OpCall& call, bool bilinear, bool is_backward) {
     using V = std::conditional_t<std::is_same_v<T, double>, double, float>;
     const auto* from = static_cast<const T*>(in.host_data());
     auto* to = static_cast<T*>(out.host_data());
+    std::vector<Blend<V>> columns;
+    for (std::int64_t ow = 0; ow < images.columns.to; ++ow)
+      columns.emplace_back(images.columns, ow);
     parallel_for(images.planes * rows, 1 + 8192 / width, [&](std::int64_t begin, std::int64_t end) {
       for (auto row = begin; row < end; ++row) {
         const auto* plane = from + row / rows * in.shape()[2] * in.shape()[3];
         if (is_backward)
           gather_row<T, V>(plane, images, row % rows, to + row * width);
         else
-          resize_row<T, V>(plane, images, row % rows, to + row * width);
+          resize_row<T, V>(plane, images, columns, row % rows, to + row * width);
       }
     });
   });
@@ -177,26 +182,38 @@ void host(const OpCall& call, bool bilinear, bool is_backward) {
 
 // ---- OpenCL
 
-void enqueue(const OpCall& call, bool bilinear, bool is_backward) {
+// Whether everything that the kernels compute fits an int.
+bool fits_int(const Shape& x, const Shape& y) {
+  const auto axis = [](std::int64_t from, std::int64_t to) {
+    return 2 * (from + 2) * (to + 2) <= INT32_MAX;
+  };
+  return x.numel() <= INT32_MAX && y.numel() <= INT32_MAX && axis(x[2], y[2]) && axis(x[3], y[3]);
+}
+
+std::string declines_int(const OpCall& call, const ExtendedDeviceProfile&) {
+  // The condition is the same in both directions.
+  return fits_int(call.inputs[0].shape(), call.outputs[0].shape()) ? "" : "positions need 64 bits";
+}
+
+void enqueue(const OpCall& call, bool bilinear, bool is_backward, bool narrow) {
+  const auto &in = call.inputs[0], &out = call.outputs[0];
+  const auto &x = (is_backward ? out : in).shape(), &y = (is_backward ? in : out).shape();
   const bool align = aligned(bilinear, call.attributes);
   const auto dtype = call.dtype();
   const auto kernel = op_kernel(
       call.queue,
       KernelKey(kPath, is_backward ? "upsample_backward" : "upsample_forward",
-                {static_cast<std::int64_t>(dtype), bilinear, align}),
-      [&] { return t_and_acc(dtype) + define("BILINEAR", bilinear) + define("ALIGN", align); });
-  const auto &in = call.inputs[0], &out = call.outputs[0];
-  const auto &x = is_backward ? out : in, &y = is_backward ? in : out;
+                {static_cast<std::int64_t>(dtype), bilinear, align, narrow}),
+      [&] {
+        return t_and_acc(dtype) + define("BILINEAR", bilinear) + define("ALIGN", align) +
+               define("POS", narrow ? "int" : "long") + define("UPOS", narrow ? "uint" : "ulong");
+      });
   const auto local = static_cast<std::int64_t>(clamped_local(kernel, 64));
-  OpArgs()
-      .tensor(in)
-      .tensor(out)
-      .value(static_cast<std::uint64_t>(out.numel()))
-      .value(x.shape()[2])
-      .value(x.shape()[3])
-      .value(y.shape()[2])
-      .value(y.shape()[3])
-      .enqueue(call.queue, kernel, WorkSize(rounded_up(out.numel(), local)), WorkSize(local));
+  OpArgs args;
+  args.tensor(in).tensor(out).value(static_cast<std::uint64_t>(out.numel()));
+  for (const auto size : {x[2], x[3], y[2], y[3]})
+    narrow ? args.value(static_cast<std::int32_t>(size)) : args.value(size);
+  args.enqueue(call.queue, kernel, WorkSize(rounded_up(out.numel(), local)), WorkSize(local));
 }
 
 // ---- samples
@@ -235,8 +252,14 @@ OpDef make(bool bilinear, bool is_backward) {
   op.variants = {{.name = is_backward ? "upsample_backward.per_element" : "upsample.per_element",
                   .kernel = "",
                   .path = kPath,
+                  .declines = declines_int,
+                  .run = [=](const OpCall& call,
+                             const VariantRun&) { enqueue(call, bilinear, is_backward, true); }},
+                 {.name = is_backward ? "upsample_backward.wide" : "upsample.wide",
+                  .kernel = "",
+                  .path = kPath,
                   .run = [=](const OpCall& call, const VariantRun&) {
-                    enqueue(call, bilinear, is_backward);
+                    enqueue(call, bilinear, is_backward, false);
                   }}};
   op.samples = [=] { return samples(bilinear, is_backward); };
   return op;
