@@ -1,10 +1,15 @@
-// The variants of the gradients.
+// The variants of the gradients. The fast ones turn them into convolutions, whose kernels are the
+// ones that are tuned to the devices.
+#include "base/format.h"
 #include "ops/conv2d/launch.h"
+#include "ops/registry.h"
 
 namespace netcl::conv {
 namespace {
 
 constexpr const char* kNaive = "ops/conv2d/backward_naive.cl";
+constexpr const char* kPath = "ops/conv2d/backward.cl";
+constexpr std::int64_t kWorkspace = 64 << 20;  // bytes, where it can be kept that small
 
 ConvSizes sizes_of_data(const OpCall& call) {
   return data_sizes("conv2d_backward_data", call.inputs[0].shape(), call.inputs[1].shape(),
@@ -49,18 +54,172 @@ void run_weights_naive(const OpCall& call, const VariantRun&) {
   enqueue_items(call.queue, kernel, args, dw.numel(), 16);
 }
 
+KernelPtr layout_kernel(const OpCall& call, const char* name) {
+  return op_kernel(call.queue, {kPath, name, {bit(call.dtype())}},
+                   [&] { return t_and_acc(call.dtype()); });
+}
+
+// `from` laid out anew as `to`.
+void lay_out(const OpCall& call, const char* name, const Tensor& from, const Tensor& to,
+             const ConvGeometry& geometry) {
+  enqueue_items(
+      call.queue, layout_kernel(call, name),
+      OpArgs().tensor(from).tensor(to).by_value(&geometry, sizeof geometry).value(to.numel()),
+      to.numel());
+}
+
+Attributes conv_attributes(const ConvSizes& s, ops::Pair padding, std::int64_t groups) {
+  return {{"stride", pair_of({1, 1})},
+          {"padding", pair_of(padding)},
+          {"dilation", pair_of({s.dilation_h, s.dilation_w})},
+          {"groups", groups},
+          {"activation", std::int64_t{0}}};
+}
+
+// ---- dx of stride 1: a convolution of dy with the filters turned around
+
+ops::Pair flipped_padding(const ConvSizes& s) {
+  return {s.dilation_h * (s.R - 1) - s.padding_h, s.dilation_w * (s.S - 1) - s.padding_w};
+}
+
+std::string cannot_flip(const OpCall& call, const ExtendedDeviceProfile&) {
+  const auto s = sizes_of_data(call);
+  if (s.is_strided()) return fmt::format("stride ({}, {}), not 1", s.stride_h, s.stride_w);
+  const auto padding = flipped_padding(s);
+  if (padding[0] < 0 || padding[1] < 0) return "the padding reaches beyond the filter";
+  if (s.P != conv_output(s.H, s.R, 1, s.padding_h, s.dilation_h) ||
+      s.Q != conv_output(s.W, s.S, 1, s.padding_w, s.dilation_w))
+    return "dy does not cover the whole of x";
+  return s.K == 0 ? "there are no filters" : "";
+}
+
+void run_data_flipped(const OpCall& call, const VariantRun&) {
+  const auto s = sizes_of_data(call);
+  const auto filters = Tensor::empty(call.queue, {s.C, s.group_filters(), s.R, s.S}, call.dtype());
+  lay_out(call, "flip_filters", call.inputs[1], filters, s.geometry());
+  call_op_into(find_op("conv2d"),
+               {call.inputs[0], filters, call.has(2) ? call.inputs[2] : Tensor()},
+               conv_attributes(s, flipped_padding(s), s.groups), call.outputs);
+}
+
+// ---- dx of any stride: all products of dy and w as one 1x1 convolution, then their sums
+
+constexpr std::int64_t kThin = 8;  // filters of a group that make a matrix product worth its copies
+
+std::string too_thin(const ConvSizes& s) {
+  if (s.group_filters() >= kThin) return {};
+  return fmt::format("{} filters per group are too few for a matrix product", s.group_filters());
+}
+
+void run_data_col2im(const OpCall& call, const VariantRun&) {
+  const auto s = sizes_of_data(call);
+  const auto work = compute_dtype(call.dtype());
+  const auto filters = Tensor::empty(call.queue, {s.C * s.R * s.S, s.group_filters(), 1, 1}, work);
+  lay_out(call, "transpose_filters", call.inputs[1], filters, s.geometry());
+  const auto image_bytes = s.C * s.R * s.S * s.pixels() * static_cast<std::int64_t>(size_of(work));
+  const auto part = std::clamp<std::int64_t>(kWorkspace / image_bytes, 1, s.N);
+  const bool has_bias = call.has(2);
+  const auto geometry = s.geometry();
+  for (std::int64_t first = 0; first < s.N; first += part) {
+    const auto images = std::min(part, s.N - first);
+    auto attributes = conv_attributes(s, {0, 0}, s.groups);
+    attributes.set("dilation", pair_of({1, 1}));
+    const auto dy = call.inputs[0].narrow(0, first, images).astype(work);
+    const auto columns = apply("conv2d", {dy, filters, {}}, attributes);
+    const auto dx = call.outputs[0].narrow(0, first, images);
+    enqueue_items(call.queue, layout_kernel(call, "col2im"),
+                  OpArgs()
+                      .tensor(columns)
+                      .tensor(call.inputs[has_bias ? 2 : 1])
+                      .tensor(dx)
+                      .by_value(&geometry, sizeof geometry)
+                      .value(std::int32_t{has_bias})
+                      .value(dx.numel()),
+                  dx.numel());
+  }
+}
+
+std::string cannot_col2im(const OpCall& call, const ExtendedDeviceProfile&) {
+  const auto s = sizes_of_data(call);
+  if (s.pixels() == 0) return "dy is empty";
+  return too_thin(s);
+}
+
+// ---- dw: the pixels of all images are the channels of a 1x1 convolution. They are cut into parts,
+// each a group of its own, so that no sum is long and there is work for every core.
+
+struct Parts {
+  std::int64_t length, count, at_once;
+};
+
+Parts parts_of(const ConvSizes& s, DType work) {
+  const auto places = s.N * s.pixels();
+  Parts parts{std::min<std::int64_t>(places, 1024), 0, 0};
+  parts.count = static_cast<std::int64_t>(ceil_div(places, parts.length));
+  const auto bytes = parts.length * s.taps() * s.groups * static_cast<std::int64_t>(size_of(work));
+  parts.at_once = std::clamp<std::int64_t>(kWorkspace / bytes, 1, parts.count);
+  return parts;
+}
+
+void lay_out_rows(const OpCall& call, const char* name, const Tensor& from, const Tensor& to,
+                  const ConvGeometry& geometry, std::int64_t first, std::int64_t length) {
+  enqueue_items(call.queue, layout_kernel(call, name),
+                OpArgs()
+                    .tensor(from)
+                    .tensor(to)
+                    .by_value(&geometry, sizeof geometry)
+                    .value(first)
+                    .value(static_cast<std::int32_t>(length))
+                    .value(to.numel()),
+                to.numel());
+}
+
+void run_weights_rows(const OpCall& call, const VariantRun&) {
+  const auto s = sizes_of_weights(call);
+  const auto work = compute_dtype(call.dtype());
+  const auto parts = parts_of(s, work);
+  const auto sums = Tensor::empty(call.queue, {1, parts.count * s.K, 1, s.taps()}, work);
+  auto attributes = conv_attributes(s, {0, 0}, 1);
+  attributes.set("dilation", pair_of({1, 1}));
+  for (std::int64_t first = 0; first < parts.count; first += parts.at_once) {
+    const auto count = std::min(parts.at_once, parts.count - first);
+    const auto x =
+        Tensor::empty(call.queue, {1, count * s.groups * parts.length, 1, s.taps()}, work);
+    const auto dy = Tensor::empty(call.queue, {count * s.K, parts.length, 1, 1}, work);
+    const auto place = first * parts.length;
+    lay_out_rows(call, "rows_of_x", call.inputs[0], x, s.geometry(), place, parts.length);
+    lay_out_rows(call, "rows_of_dy", call.inputs[1], dy, s.geometry(), place, parts.length);
+    attributes.set("groups", count * s.groups);
+    call_op_into(find_op("conv2d"), {x, dy, {}}, attributes,
+                 {sums.narrow(1, first * s.K, count * s.K)});
+  }
+  const auto& dw = call.outputs[0];
+  enqueue_items(call.queue, layout_kernel(call, "sum_parts"),
+                OpArgs().tensor(sums).tensor(dw).value(parts.count).value(dw.numel()), dw.numel());
+}
+
+std::string cannot_use_rows(const OpCall& call, const ExtendedDeviceProfile&) {
+  const auto s = sizes_of_weights(call);
+  if (s.N * s.pixels() == 0) return "dy is empty";
+  return too_thin(s);
+}
+
 }  // namespace
 
 std::vector<OpVariant> backward_data_variants() {
   OpVariant naive{"conv2d_backward_data.naive", "", kNaive};
   naive.run = run_data_naive;
-  return {naive};
+  const OpVariant flipped{"conv2d_backward_data.flipped", "", kPath, cannot_flip, run_data_flipped};
+  const OpVariant col2im{"conv2d_backward_data.col2im", "", kPath, cannot_col2im, run_data_col2im};
+  return {flipped, col2im, naive};
 }
 
 std::vector<OpVariant> backward_weights_variants() {
   OpVariant naive{"conv2d_backward_weights.naive", "", kNaive};
   naive.run = run_weights_naive;
-  return {naive};
+  const OpVariant rows{"conv2d_backward_weights.rows", "", kPath, cannot_use_rows,
+                       run_weights_rows};
+  return {rows, naive};
 }
 
 }  // namespace netcl::conv

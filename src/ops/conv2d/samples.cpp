@@ -87,6 +87,11 @@ Attributes attributes_of(const Geometry& g) {
           {"groups", g.groups}};
 }
 
+// Central differences call the reference a hundred times: only where that is quick.
+bool is_small(const Geometry& g) {
+  return g.N * g.K * out(g, 0) * out(g, 1) * g.C / g.groups * g.R * g.S < 200'000;
+}
+
 }  // namespace
 
 std::vector<OpSample> forward_samples() {
@@ -101,6 +106,7 @@ std::vector<OpSample> forward_samples() {
     // Each activation is another program; the gradients run them in float64.
     if (g.activation > 0) sample.dtypes = {DType::float32};
     if (g.activation == 1) sample.dtypes.push_back(DType::float16);
+    sample.gradient = is_small(g);
     samples.push_back(std::move(sample));
   }
   return samples;
@@ -118,6 +124,7 @@ std::vector<OpSample> backward_data_samples() {
                      {.shape = {g.C}, .present = bias}},
                     attributes_of(g)};
     sample.attributes.set("size", pair_of({g.H, g.W}));
+    sample.gradient = is_small(g);
     samples.push_back(std::move(sample));
   }
   return samples;
@@ -130,6 +137,7 @@ std::vector<OpSample> backward_weights_samples() {
     OpSample sample{
         g.id, {{{g.N, g.C, g.H, g.W}}, {{g.N, g.K, out(g, 0), out(g, 1)}}}, attributes_of(g)};
     sample.attributes.set("filter", pair_of({g.R, g.S}));
+    sample.gradient = is_small(g);
     samples.push_back(std::move(sample));
   }
   return samples;

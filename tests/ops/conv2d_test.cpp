@@ -1,0 +1,150 @@
+// What the self-test does not reach: messages of bad input, the public functions, the selector.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "netcl/netcl.h"
+#include "ops/dispatch.h"
+#include "ops/registry.h"
+#include "support/devices.h"
+
+namespace netcl {
+namespace {
+
+Queue cpu() { return manager().default_device("cpu").queue; }
+
+Tensor zeros(const Shape& shape, DType dtype = DType::float32) {
+  return Tensor::from_shape(cpu(), shape, dtype);
+}
+
+template <class E, class F>
+void expect_error(F&& f, std::initializer_list<const char*> parts) {
+  try {
+    f();
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const E& error) {
+    for (const auto* part : parts)
+      EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
+  }
+}
+
+struct BadShapes {
+  Shape x, w;
+  ops::Conv2dOptions options;
+  std::initializer_list<const char*> parts;
+};
+
+TEST(Conv2d, bad_shapes_are_named) {
+  const BadShapes all[] = {
+      {{3, 8, 8}, {4, 3, 3, 3}, {}, {"[conv2d]", "x must have 4 axes", "(3, 8, 8)"}},
+      {{1, 3, 8, 8}, {4, 27}, {}, {"[conv2d]", "w must have 4 axes", "(4, 27)"}},
+      {{1, 3, 8, 8}, {4, 2, 3, 3}, {}, {"[conv2d]", "as many channels", "2 for 3 / 1"}},
+      {{1, 3, 8, 8}, {4, 3, 3, 3}, {.groups = 2}, {"groups must divide the channels", "2 of 3"}},
+      {{1, 4, 8, 8}, {3, 2, 3, 3}, {.groups = 2}, {"groups must divide the filters", "2 of 3"}},
+      {{1, 3, 4, 8}, {4, 3, 5, 3}, {}, {"larger than the padded image", "height 5", "on 4"}},
+      {{1, 3, 8, 4},
+       {4, 3, 3, 3},
+       {.dilation = {1, 2}},
+       {"larger than the padded image", "width 3", "dilation 2", "on 4"}},
+      {{1, 3, 8, 8}, {4, 3, 0, 3}, {}, {"at least one tap", "height is 0"}},
+  };
+  for (const auto& bad : all)
+    expect_error<ShapeError>([&] { conv2d(zeros(bad.x), zeros(bad.w), {}, bad.options); },
+                             bad.parts);
+}
+
+TEST(Conv2d, bad_attributes_are_named) {
+  const auto x = zeros({1, 2, 8, 8}), w = zeros({4, 2, 3, 3});
+  const auto run = [&](const ops::Conv2dOptions& options) {
+    return [&, options] { conv2d(x, w, {}, options); };
+  };
+  expect_error<ArgumentError>(run({.stride = {1, 0}}), {"stride must be at least 1", "(1, 0)"});
+  expect_error<ArgumentError>(run({.padding = {-1, 0}}), {"padding must be at least 0", "(-1, 0)"});
+  expect_error<ArgumentError>(run({.dilation = {0, 1}}), {"dilation must be at least 1", "(0, 1)"});
+  expect_error<ArgumentError>(run({.groups = 0}), {"groups must be at least 1: 0"});
+  expect_error<ShapeError>(run({.padding = {std::int64_t{1} << 62, 0}}), {"below 2^30"});
+  expect_error<ArgumentError>(run({.activation = static_cast<ops::Activation>(9)}), {"9"});
+}
+
+TEST(Conv2d, bad_bias_and_dtypes_are_named) {
+  const auto x = zeros({1, 2, 8, 8}), w = zeros({4, 2, 3, 3});
+  expect_error<ShapeError>([&] { conv2d(x, w, zeros({3})); }, {"the bias", "(4,)", "(3,)"});
+  expect_error<ShapeError>([&] { conv2d(x, w, zeros({1, 4})); }, {"the bias", "(1, 4)"});
+  expect_error<DtypeError>(
+      [&] {
+        conv2d(x, zeros({4, 2, 3, 3}, DType::float64));
+      },
+      {"x and w must have one dtype", "float32", "float64"});
+  expect_error<DtypeError>([&] { conv2d(x, w, zeros({4}, DType::float16)); },
+                           {"x and b must have one dtype", "float16"});
+  expect_error<DtypeError>(
+      [&] {
+        conv2d(zeros({1, 2, 8, 8}, DType::int32), zeros({4, 2, 3, 3}, DType::int32));
+      },
+      {"must be float32, float64 or float16", "int32"});
+}
+
+TEST(ConvTranspose2d, bad_input_is_named) {
+  const auto x = zeros({1, 2, 4, 4}), w = zeros({2, 3, 3, 3});
+  const auto run = [&](const ops::ConvTranspose2dOptions& options) {
+    return [&, options] { ops::conv_transpose2d(x, w, {}, options); };
+  };
+  expect_error<ArgumentError>(run({.output_padding = {1, 0}}),
+                              {"output_padding", "1 for stride 1"});
+  expect_error<ArgumentError>(run({.stride = {0, 1}}), {"stride must be at least 1"});
+  expect_error<ShapeError>(run({.padding = {4, 0}}), {"must leave something", "padding 4"});
+  expect_error<ShapeError>(
+      [&] {
+        ops::conv_transpose2d(x, zeros({3, 3, 3, 3}));
+      },
+      {"[conv_transpose2d]", "3 for 2"});
+  expect_error<ShapeError>([&] { ops::conv_transpose2d(x, w, zeros({2})); }, {"(3,)", "(2,)"});
+}
+
+TEST(Conv2d, sums_what_the_filter_covers) {
+  test::on_every_device([](const Queue& queue) {
+    const auto x = Tensor::full(queue, {1, 1, 3, 3}, 1.0),
+               w = Tensor::full(queue, {1, 1, 3, 3}, 1.0);
+    const auto b = Tensor::full(queue, {1}, 0.5);
+    const auto y = conv2d(x, w, b, {.padding = {1, 1}});
+    EXPECT_EQ(y.to_vector<float>(),
+              (std::vector<float>{4.5, 6.5, 4.5, 6.5, 9.5, 6.5, 4.5, 6.5, 4.5}));
+    const auto up = ops::conv_transpose2d(x, w, b, {.stride = {3, 3}});
+    EXPECT_EQ(up.shape(), Shape({1, 1, 9, 9}));
+    for (const auto value : up.to_vector<float>()) EXPECT_EQ(value, 1.5f);
+  });
+}
+
+TEST(Conv2d, nan_of_the_input_reaches_the_result_through_relu) {
+  test::on_every_device([](const Queue& queue) {
+    const auto x = Tensor::full(queue, {1, 16, 4, 4}, NAN),
+               w = Tensor::full(queue, {16, 16, 3, 3}, 1);
+    const auto y = conv2d(x, w, {}, {.padding = {1, 1}, .activation = ops::Activation::relu});
+    for (const auto value : y.to_vector<float>()) EXPECT_TRUE(std::isnan(value));
+  });
+}
+
+// Every kernel that the built-in rules name.
+TEST(Conv2d, the_selector_finds_its_kernels) {
+  const auto& op = find_op("conv2d");
+  for (const auto* kernel :
+       {"CONV2D_NAIVE", "CONV2D_IM2COL", "CONV2D_IMPLICIT_GEMM", "CONV2D_TILED_LOCAL",
+        "CONV2D_WINOGRAD", "CONV2D_PACKED", "CONV2D_DEPTHWISE"})
+    EXPECT_TRUE(std::any_of(op.variants.begin(), op.variants.end(), [&](const OpVariant& variant) {
+      return std::string_view(variant.kernel) == kernel;
+    })) << kernel;
+}
+
+TEST(Conv2d, a_forced_variant_that_cannot_says_why) {
+  NETCL_NEED_OPENCL();
+  const auto queue = test::opencl_devices()[0].queue;
+  const ForcedVariant forced(find_op("conv2d"), "CONV2D_WINOGRAD");
+  expect_error<ArgumentError>(
+      [&] {
+        conv2d(Tensor::from_shape(queue, {1, 2, 8, 8}), Tensor::from_shape(queue, {2, 2, 5, 5}));
+      },
+      {"conv2d.winograd_3x3 declines", "5x5"});
+}
+
+}  // namespace
+}  // namespace netcl
