@@ -132,6 +132,26 @@ TEST(Indexing, half_is_summed_in_float) {
   });
 }
 
+TEST(Indexing, elements_that_only_move_may_be_of_any_dtype) {
+  test::on_every_device([](const Queue& queue) {
+    for (const auto dtype : {DType::bfloat16, DType::int8, DType::uint8, DType::boolean}) {
+      const auto x = ops::narrow(numbers(queue, {3, 2}, dtype), 0, 0, 2);  // 0 1 2 3, or 0 1 1 1
+      const auto numbers_of = [](const Tensor& t) {
+        return t.astype(DType::float32).to_vector<float>();
+      };
+      const auto last = dtype == DType::boolean ? 1.0f : 3.0f, third = std::min(last, 2.0f);
+      const auto at = indices_of(queue, {1});
+      EXPECT_EQ(numbers_of(ops::index_select(x, 0, at)), (std::vector<float>{third, last}));
+      EXPECT_EQ(numbers_of(ops::gather(x, 1, at.reshape({1, 1}))), std::vector<float>{1});
+      EXPECT_EQ(numbers_of(ops::tril(x)), (std::vector<float>{0, 0, third, last}));
+      EXPECT_EQ(numbers_of(ops::concat({x, x}, 1)),
+                (std::vector<float>{0, 1, 0, 1, third, last, third, last}));
+      EXPECT_EQ(numbers_of(ops::pad(x, {{0, 0}, {1, 0}}, 1)),
+                (std::vector<float>{1, 0, 1, 1, third, last}));
+    }
+  });
+}
+
 TEST(Joining, refuses_tensors_that_do_not_fit) {
   test::on_every_device([](const Queue& queue) {
     const auto x = numbers(queue, {2, 3});
