@@ -108,6 +108,20 @@ std::string t_and_acc(DType dtype) {
   return type_macros("T", dtype) + define("ACC", compute_type(dtype));
 }
 
+std::string vector_macros(DType dtype, std::int64_t vec) {
+  const auto acc = compute_type(dtype);
+  auto text = define("VEC", vec) + define("ACCV", fmt::format("{}{}", acc, vec)) +
+              fmt::format("#define VLOAD(j, p) vload{}(j, p)\n", vec) +
+              fmt::format("#define STORE_LANES(v, p) vstore{}(v, 0, p)\n", vec);
+  text += dtype == DType::float16
+              ? fmt::format("#define LOADV(p, i) vload_half{}(0, (p) + (i))\n", vec)
+              : fmt::format("#define LOADV(p, i) vload{}(0, (p) + (i))\n", vec);
+  // One rounding instead of two, and one instruction.
+  text += is_floating(dtype) ? "#define MULTIPLY_ADD(x, y, z) fma(x, y, z)\n"
+                             : "#define MULTIPLY_ADD(x, y, z) ((x) * (y) + (z))\n";
+  return text;
+}
+
 KernelKey::KernelKey(const char* path, const char* kernel, std::initializer_list<std::int64_t> bits)
     : path_(path), kernel_(kernel) {
   bytes_.reserve(2 * sizeof(void*) + bits.size() * sizeof(std::int64_t));

@@ -25,6 +25,9 @@ std::string_view compute_type(DType dtype);
 std::string type_macros(std::string_view name, DType dtype);
 // The usual ones: T of type_macros, ACC the compute type, EPS and the like are left to the kernels.
 std::string t_and_acc(DType dtype);
+// Vectors of `vec` elements: VEC, ACCV (the type), LOADV(p, i) from T, VLOAD(j, p) from ACC,
+// STORE_LANES(v, p) into an array of ACC, MULTIPLY_ADD(x, y, z) with one rounding.
+std::string vector_macros(DType dtype, std::int64_t vec);
 // "#define NAME value\n"
 std::string define(std::string_view name, std::int64_t value);
 std::string define(std::string_view name, std::string_view value);

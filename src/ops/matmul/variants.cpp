@@ -22,21 +22,6 @@ std::string base_prologue(const MatmulPlan& plan) {
          define("ACTIVATION", plan.activation);
 }
 
-// Loads and stores of whole vectors: LOADV from T, VLOAD from ACC, lanes to an array.
-std::string vector_prologue(DType dtype, std::int64_t vec) {
-  const auto acc = compute_type(dtype);
-  auto text = define("VEC", vec) + define("ACCV", fmt::format("{}{}", acc, vec)) +
-              fmt::format("#define VLOAD(j, p) vload{}(j, p)\n", vec) +
-              fmt::format("#define STORE_LANES(v, p) vstore{}(v, 0, p)\n", vec);
-  text += dtype == DType::float16
-              ? fmt::format("#define LOADV(p, i) vload_half{}(0, (p) + (i))\n", vec)
-              : fmt::format("#define LOADV(p, i) vload{}(0, (p) + (i))\n", vec);
-  // One rounding instead of two, and one instruction.
-  text += is_floating(dtype) ? "#define MULTIPLY_ADD(x, y, z) fma(x, y, z)\n"
-                             : "#define MULTIPLY_ADD(x, y, z) ((x) * (y) + (z))\n";
-  return text;
-}
-
 // The launch of a kernel with the signature of common.cl. An absent bias is any memory.
 void enqueue(const OpCall& call, const KernelPtr& kernel, const MatmulPlan& plan, const Tensor& a,
              const Tensor& b, const Long8& sizes, const Long8& factors, const WorkSize& global,
@@ -185,7 +170,7 @@ void run_gemv(const OpCall& call, const MatmulPlan& plan, const VariantRun& with
   const auto vec = with["VEC"];
   const KernelKey key(kGemv, wide ? "gemv_wide" : "gemv", {code_of(plan), vec, along});
   const auto kernel = op_kernel(call.queue, key, [&] {
-    return base_prologue(plan) + vector_prologue(plan.dtype(), vec) + define("ALONG_K", along);
+    return base_prologue(plan) + vector_macros(plan.dtype(), vec) + define("ALONG_K", along);
   });
   const Long8 size{{results, plan.K, plan.batches(), plan.inner}};
   const Long8 sm{{result_step, k_step, matrix.outer, matrix.inner}};
@@ -233,7 +218,7 @@ struct PackedKernels {
   std::int64_t mr, nv, vec;
   KernelPtr get(const OpCall& call, const MatmulPlan& plan, const char* name) const {
     return op_kernel(call.queue, KernelKey(kPacked, name, {code_of(plan), mr, nv, vec}), [&] {
-      return base_prologue(plan) + vector_prologue(plan.dtype(), vec) + define("MR", mr) +
+      return base_prologue(plan) + vector_macros(plan.dtype(), vec) + define("MR", mr) +
              define("NV", nv);
     });
   }
