@@ -1,5 +1,5 @@
 // What the gradients lay out anew so that conv2d computes them; a work-item owns one element of the
-// result. Needs T and ACC.
+// result where nothing else is said. Needs T and ACC.
 //   flip_filters      w' (C, K / groups, R, S): turned by 180 degrees, channels and filters swapped
 //   transpose_filters w' (C R S, K / groups) of every group: a 1x1 filter per tap
 //   col2im            dx from the columns (n, C, R, S, P, Q) that this filter makes of dy
@@ -8,19 +8,21 @@
 //   sum_parts         dw from the parts' (parts, K, taps)
 #include "ops/conv2d/geometry.cl"
 
+// An item per channel and filter.
 kernel void flip_filters(global const T* w, global T* to, const long8 at, const int16 g,
                          const long count) {
   w += at.s0, to += at.s1;
   const long i = get_global_id(0);
   if (i >= count) return;
   GEOMETRY(g);
-  const int Cg = C / GROUPS, Kg = K / GROUPS;
-  const int s = (int)(i % S), r = (int)(i / S % R), k = (int)(i / (S * R) % Kg);
-  const int c = (int)(i / ((long)S * R * Kg));
+  const int Cg = C / GROUPS, Kg = K / GROUPS, taps = R * S;
+  const int k = (int)(i % Kg), c = (int)(i / Kg);
   const long filter = ((long)(c / Cg) * Kg + k) * Cg + c % Cg;
-  STORE_T(to, i, LOAD_T(w, (filter * R + R - 1 - r) * S + S - 1 - s));
+  for (int tap = 0; tap < taps; ++tap)
+    STORE_T(to, i * taps + tap, LOAD_T(w, filter * taps + taps - 1 - tap));
 }
 
+// An item per group and tap.
 kernel void transpose_filters(global const T* w, global ACC* to, const long8 at, const int16 g,
                               const long count) {
   w += at.s0, to += at.s1;
@@ -28,9 +30,8 @@ kernel void transpose_filters(global const T* w, global ACC* to, const long8 at,
   if (i >= count) return;
   GEOMETRY(g);
   const int Kg = K / GROUPS;
-  const long taps = (long)(C / GROUPS) * R * S;
-  const long k = i % Kg, tap = i / Kg % taps, group = i / (Kg * taps);
-  to[i] = LOAD_T(w, (group * Kg + k) * taps + tap);
+  const long taps = (long)(C / GROUPS) * R * S, tap = i % taps, group = i / taps;
+  for (int k = 0; k < Kg; ++k) to[i * Kg + k] = LOAD_T(w, (group * Kg + k) * taps + tap);
 }
 
 kernel void col2im(global const ACC* columns, global const T* b, global T* dx, const long8 at,
@@ -54,35 +55,48 @@ kernel void col2im(global const ACC* columns, global const T* b, global T* dx, c
   STORE_T(dx, i, sum);
 }
 
+// Dimensions: blocks of `block` channels of a group; rows.
 kernel void rows_of_x(global const T* x, global ACC* to, const long8 at, const int16 g,
-                      const long first, const int length, const long count) {
+                      const long first, const int length, const int block, const long rows) {
   x += at.s0, to += at.s1;
-  const long i = get_global_id(0);
-  if (i >= count) return;
+  const long row = get_global_id(1);
+  if (row >= rows) return;
   GEOMETRY(g);
-  const int Cg = C / GROUPS;
-  const long taps = (long)Cg * R * S, tap = i % taps, row = i / taps;
-  const int group = (int)(row / length % GROUPS), s = (int)(tap % S), r = (int)(tap / S % R);
+  const int Cg = C / GROUPS, group = (int)(row / length % GROUPS);
   const long place = first + row / ((long)length * GROUPS) * length + row % length;
   const long image = place / ((long)P * Q);
   const int pixel = (int)(place % ((long)P * Q));
-  const int h = pixel / Q * STRIDE_H + r * DIL_H - PAD_H;
-  const int v = pixel % Q * STRIDE_W + s * DIL_W - PAD_W;
-  const bool inside = image < N && h >= 0 && h < H && v >= 0 && v < W;
-  const long plane = image * C + group * Cg + tap / (R * S);
-  to[i] = inside ? LOAD_T(x, (plane * H + h) * W + v) : (ACC)0;
+  const int h0 = pixel / Q * STRIDE_H - PAD_H, w0 = pixel % Q * STRIDE_W - PAD_W;
+  const int c_begin = get_global_id(0) * block, c_end = min(Cg, c_begin + block);
+  to += (row * Cg + c_begin) * R * S;
+  for (int c = c_begin; c < c_end; ++c) {
+    const long plane = (image * C + group * Cg + c) * H;
+    for (int r = 0; r < R; ++r) {
+      const int h = h0 + r * DIL_H;
+      const bool inside = image < N && h >= 0 && h < H;
+      for (int s = 0; s < S; ++s) {
+        const int v = w0 + s * DIL_W;
+        *to++ = inside && v >= 0 && v < W ? LOAD_T(x, (plane + h) * W + v) : (ACC)0;
+      }
+    }
+  }
 }
 
+// Dimensions: blocks of `block` pixels of a part; (parts, K).
 kernel void rows_of_dy(global const T* dy, global ACC* to, const long8 at, const int16 g,
-                       const long first, const int length, const long count) {
+                       const long first, const int length, const int block, const long rows) {
   dy += at.s0, to += at.s1;
-  const long i = get_global_id(0);
-  if (i >= count) return;
+  const long row = get_global_id(1);
+  if (row >= rows) return;
   GEOMETRY(g);
-  const long k = i / length % K;
-  const long place = first + i / ((long)length * K) * length + i % length;
-  const long image = place / ((long)P * Q), pixel = place % ((long)P * Q);
-  to[i] = image < N ? LOAD_T(dy, (image * K + k) * P * Q + pixel) : (ACC)0;
+  const long k = row % K, pixels = (long)P * Q;
+  const int begin = get_global_id(0) * block, end = min(length, begin + block);
+  const long place = first + row / K * length + begin;
+  long image = place / pixels, pixel = place % pixels;
+  for (int i = begin; i < end; ++i) {
+    to[row * length + i] = image < N ? LOAD_T(dy, (image * K + k) * pixels + pixel) : (ACC)0;
+    if (++pixel == pixels) pixel = 0, ++image;
+  }
 }
 
 kernel void sum_parts(global const ACC* from, global T* dw, const long8 at, const long parts,

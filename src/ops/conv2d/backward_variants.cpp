@@ -59,13 +59,14 @@ KernelPtr layout_kernel(const OpCall& call, const char* name) {
                    [&] { return t_and_acc(call.dtype()); });
 }
 
-// `from` laid out anew as `to`.
-void lay_out(const OpCall& call, const char* name, const Tensor& from, const Tensor& to,
-             const ConvGeometry& geometry) {
+// The filters laid out anew as `to`, by `items` work-items.
+void lay_out(const OpCall& call, const char* name, const Tensor& to, const ConvSizes& s,
+             std::int64_t items) {
+  const auto geometry = s.geometry();
   enqueue_items(
       call.queue, layout_kernel(call, name),
-      OpArgs().tensor(from).tensor(to).by_value(&geometry, sizeof geometry).value(to.numel()),
-      to.numel());
+      OpArgs().tensor(call.inputs[1]).tensor(to).by_value(&geometry, sizeof geometry).value(items),
+      items);
 }
 
 Attributes conv_attributes(const ConvSizes& s, ops::Pair padding, std::int64_t groups) {
@@ -96,7 +97,7 @@ std::string cannot_flip(const OpCall& call, const ExtendedDeviceProfile&) {
 void run_data_flipped(const OpCall& call, const VariantRun&) {
   const auto s = sizes_of_data(call);
   const auto filters = Tensor::empty(call.queue, {s.C, s.group_filters(), s.R, s.S}, call.dtype());
-  lay_out(call, "flip_filters", call.inputs[1], filters, s.geometry());
+  lay_out(call, "flip_filters", filters, s, s.C * s.group_filters());
   call_op_into(find_op("conv2d"),
                {call.inputs[0], filters, call.has(2) ? call.inputs[2] : Tensor()},
                conv_attributes(s, flipped_padding(s), s.groups), call.outputs);
@@ -115,7 +116,7 @@ void run_data_col2im(const OpCall& call, const VariantRun&) {
   const auto s = sizes_of_data(call);
   const auto work = compute_dtype(call.dtype());
   const auto filters = Tensor::empty(call.queue, {s.C * s.R * s.S, s.group_filters(), 1, 1}, work);
-  lay_out(call, "transpose_filters", call.inputs[1], filters, s.geometry());
+  lay_out(call, "transpose_filters", filters, s, s.C * s.R * s.S);
   const auto image_bytes = s.C * s.R * s.S * s.pixels() * static_cast<std::int64_t>(size_of(work));
   const auto part = std::clamp<std::int64_t>(kWorkspace / image_bytes, 1, s.N);
   const bool has_bias = call.has(2);
@@ -154,24 +155,33 @@ struct Parts {
 
 Parts parts_of(const ConvSizes& s, DType work) {
   const auto places = s.N * s.pixels();
-  Parts parts{std::min<std::int64_t>(places, 1024), 0, 0};
+  Parts parts{std::min<std::int64_t>(places, 256), 0, 0};
   parts.count = static_cast<std::int64_t>(ceil_div(places, parts.length));
   const auto bytes = parts.length * s.taps() * s.groups * static_cast<std::int64_t>(size_of(work));
   parts.at_once = std::clamp<std::int64_t>(kWorkspace / bytes, 1, parts.count);
   return parts;
 }
 
+// Rows of `width` units, one work-item per block of them. Finding a row costs divisions, which a
+// CPU does once per row; a GPU has the items to hide them and wants neighbours to read neighbours.
 void lay_out_rows(const OpCall& call, const char* name, const Tensor& from, const Tensor& to,
-                  const ConvGeometry& geometry, std::int64_t first, std::int64_t length) {
-  enqueue_items(call.queue, layout_kernel(call, name),
-                OpArgs()
-                    .tensor(from)
-                    .tensor(to)
-                    .by_value(&geometry, sizeof geometry)
-                    .value(first)
-                    .value(static_cast<std::int32_t>(length))
-                    .value(to.numel()),
-                to.numel());
+                  const ConvGeometry& geometry, std::int64_t first, std::int64_t length,
+                  std::int64_t rows, std::int64_t width) {
+  const auto block = device_profile(call.queue).is_cpu ? width : 1;
+  const auto kernel = layout_kernel(call, name);
+  const auto blocks = static_cast<std::int64_t>(ceil_div(width, block));
+  // Groups lie along the rows where there is one block, along the blocks where there are many.
+  const auto group = static_cast<std::int64_t>(clamped_local(kernel, blocks > 1 ? 64 : 1));
+  OpArgs()
+      .tensor(from)
+      .tensor(to)
+      .by_value(&geometry, sizeof geometry)
+      .value(first)
+      .value(static_cast<std::int32_t>(length))
+      .value(static_cast<std::int32_t>(block))
+      .value(rows)
+      .enqueue(call.queue, kernel, {static_cast<std::int64_t>(rounded_up(blocks, group)), rows},
+               {group, std::int64_t{1}});
 }
 
 void run_weights_rows(const OpCall& call, const VariantRun&) {
@@ -187,8 +197,10 @@ void run_weights_rows(const OpCall& call, const VariantRun&) {
         Tensor::empty(call.queue, {1, count * s.groups * parts.length, 1, s.taps()}, work);
     const auto dy = Tensor::empty(call.queue, {count * s.K, parts.length, 1, 1}, work);
     const auto place = first * parts.length;
-    lay_out_rows(call, "rows_of_x", call.inputs[0], x, s.geometry(), place, parts.length);
-    lay_out_rows(call, "rows_of_dy", call.inputs[1], dy, s.geometry(), place, parts.length);
+    lay_out_rows(call, "rows_of_x", call.inputs[0], x, s.geometry(), place, parts.length,
+                 count * s.groups * parts.length, s.group_channels());
+    lay_out_rows(call, "rows_of_dy", call.inputs[1], dy, s.geometry(), place, parts.length,
+                 count * s.K, parts.length);
     attributes.set("groups", count * s.groups);
     call_op_into(find_op("conv2d"), {x, dy, {}}, attributes,
                  {sums.narrow(1, first * s.K, count * s.K)});

@@ -1,34 +1,40 @@
 // What is laid out anew before the products of packed.cl, in the accumulator's type. A work-item
-// owns one element of the result. Needs T and ACC.
+// owns one element of the result where nothing else is said. Needs T and ACC.
 //   conv2d_pack_filters  w in blocks of tile_k filters, the last one of a group filled with zeros
 //   conv2d_pad           x with its padding, and slack at the end of the rows
 //   conv2d_im2col        columns: (N, C R S, 1, P Q), which makes it a 1x1 convolution
 #include "ops/conv2d/geometry.cl"
 
+// An item per block and tap.
 kernel void conv2d_pack_filters(global const T* w, global ACC* to, const long8 at,
                                 const int group_filters, const int blocks, const int tile_k,
                                 const long taps, const long count) {
   w += at.s0, to += at.s1;
   const long i = get_global_id(0);
   if (i >= count) return;
-  const int lane = (int)(i % tile_k);
-  const long tap = i / tile_k % taps, block = i / ((long)tile_k * taps);
-  const int k = (int)(block % blocks) * tile_k + lane;
-  const long filter = block / blocks * group_filters + k;
-  to[i] = k < group_filters ? LOAD_T(w, filter * taps + tap) : (ACC)0;
+  const long tap = i % taps, block = i / taps;
+  const int k0 = (int)(block % blocks) * tile_k;
+  const long filter = block / blocks * group_filters + k0;
+  for (int lane = 0; lane < tile_k; ++lane)
+    to[i * tile_k + lane] =
+        k0 + lane < group_filters ? LOAD_T(w, (filter + lane) * taps + tap) : (ACC)0;
 }
 
-// to (planes, height, width) of x (planes, H, W).
+// to (planes, height, width) of x (planes, H, W). Dimensions: blocks of `block` columns; rows.
 kernel void conv2d_pad(global const T* x, global ACC* to, const long8 at, const int16 g,
-                       const int height, const int width, const long count) {
+                       const int height, const int width, const int block, const long rows) {
   x += at.s0, to += at.s1;
-  const long i = get_global_id(0);
-  if (i >= count) return;
+  const long row = get_global_id(1);
+  if (row >= rows) return;
   GEOMETRY(g);
-  const int w = (int)(i % width) - PAD_W, h = (int)(i / width % height) - PAD_H;
-  const long plane = i / ((long)width * height);
-  const bool inside = h >= 0 && h < H && w >= 0 && w < W;
-  to[i] = inside ? LOAD_T(x, (plane * H + h) * W + w) : (ACC)0;
+  const int h = (int)(row % height) - PAD_H;
+  const long plane = row / height;
+  const bool inside = h >= 0 && h < H;
+  const int begin = get_global_id(0) * block, end = min(width, begin + block);
+  for (int i = begin; i < end; ++i) {
+    const int w = i - PAD_W;
+    to[row * width + i] = inside && w >= 0 && w < W ? LOAD_T(x, (plane * H + h) * W + w) : (ACC)0;
+  }
 }
 
 // to (images, C, R, S, width) from the image `first` on, width >= P Q.

@@ -53,6 +53,7 @@ KernelPtr Packed::kernel() const {
 Tensor Packed::packed_filters(const ConvSizes& s) const {
   const auto blocks = static_cast<std::int64_t>(ceil_div(s.group_filters(), tile_k()));
   const auto to = Tensor::empty(call.queue, {s.groups * blocks, s.taps(), tile_k()}, work_dtype());
+  const auto items = s.groups * blocks * s.taps();
   enqueue_items(call.queue, prepare("conv2d_pack_filters"),
                 OpArgs()
                     .tensor(call.inputs[1])
@@ -61,8 +62,8 @@ Tensor Packed::packed_filters(const ConvSizes& s) const {
                     .value(static_cast<std::int32_t>(blocks))
                     .value(static_cast<std::int32_t>(tile_k()))
                     .value(s.taps())
-                    .value(to.numel()),
-                to.numel());
+                    .value(items),
+                items);
   return to;
 }
 
@@ -86,15 +87,22 @@ Rows Packed::rows_of_image(const ConvSizes& whole) const {
       std::max(s.W + 2 * s.padding_w, last * s.stride_w + (s.S - 1) * s.dilation_w + 1);
   const auto to = Tensor::empty(call.queue, {s.N, s.C, height, width}, work_dtype());
   const auto geometry = s.geometry();
-  enqueue_items(call.queue, prepare("conv2d_pad"),
-                OpArgs()
-                    .tensor(x)
-                    .tensor(to)
-                    .by_value(&geometry, sizeof geometry)
-                    .value(static_cast<std::int32_t>(height))
-                    .value(static_cast<std::int32_t>(width))
-                    .value(to.numel()),
-                to.numel());
+  // A CPU copies a row per work-item, others an element.
+  const auto pad = prepare("conv2d_pad");
+  const bool by_rows = device_profile(call.queue).is_cpu;
+  const auto group = static_cast<std::int64_t>(clamped_local(pad, by_rows ? 1 : 64));
+  const auto rows = s.N * s.C * height;
+  OpArgs()
+      .tensor(x)
+      .tensor(to)
+      .by_value(&geometry, sizeof geometry)
+      .value(static_cast<std::int32_t>(height))
+      .value(static_cast<std::int32_t>(width))
+      .value(static_cast<std::int32_t>(by_rows ? width : 1))
+      .value(rows)
+      .enqueue(call.queue, pad,
+               {static_cast<std::int64_t>(rounded_up(by_rows ? 1 : width, group)), rows},
+               {group, std::int64_t{1}});
   return {to, s, steps_through(s, height, width, true)};
 }
 
