@@ -1,6 +1,7 @@
-# The complete C++ programs in README.md and docs/*.md are compiled and run like examples: a page that no longer works
+# The complete C++ programs in README.md, docs/*.md and docs/howto/*.md are compiled and run like examples: a page that no longer works
 # is a failing test. A block counts when it has a main function.
-file(GLOB netcl_pages CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/README.md" "${PROJECT_SOURCE_DIR}/docs/*.md")
+file(GLOB netcl_pages CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/README.md"
+  "${PROJECT_SOURCE_DIR}/docs/*.md" "${PROJECT_SOURCE_DIR}/docs/howto/*.md")
 foreach(page IN LISTS netcl_pages)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${page}")
   get_filename_component(name "${page}" NAME_WE)

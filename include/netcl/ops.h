@@ -68,6 +68,7 @@ Tensor silu(const Tensor& x);
 Tensor swish(const Tensor& x);  // another name of silu
 Tensor elu(const Tensor& x, double alpha = 1);
 Tensor softplus(const Tensor& x);
+Tensor mish(const Tensor& x);
 Tensor hard_sigmoid(const Tensor& x);
 Tensor hard_swish(const Tensor& x);
 Tensor hard_tanh(const Tensor& x, double min = -1, double max = 1);

@@ -338,6 +338,26 @@ std::vector<ElementRow> make_rows() {
        .low = -8,
        .high = 8,
        .ulps = 10},
+      {.name = "mish",
+       .summary = "a * tanh(softplus(a))",
+       .inputs = 1,
+       .kind = kFloating,
+       .forward = F(a * tanh(larger(a, K(0)) + log1p(exp(-absolute(a))))),
+       .gradients = {F(
+           dy *
+           (tanh(larger(a, K(0)) + log1p(exp(-absolute(a)))) + a *
+                                                                   (K(1) -
+                                                                    tanh(larger(a, K(0)) +
+                                                                         log1p(exp(-absolute(a)))) *
+                                                                        tanh(larger(a, K(0)) +
+                                                                             log1p(exp(
+                                                                                 -absolute(a))))) /
+                                                                   (K(1) + exp(-a))))},
+       .reference =
+           R(a * std::tanh(a > 0 ? a + std::log1p(std::exp(-a)) : std::log1p(std::exp(a)))),
+       .low = -8,
+       .high = 8,
+       .ulps = 16},
       {.name = "hard_sigmoid",
        .summary = "a / 6 + 1/2, cut to [0, 1]",
        .inputs = 1,

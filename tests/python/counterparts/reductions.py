@@ -46,7 +46,21 @@ def log_softmax(inputs, at):
 
 @numpy_op("cumsum")
 def cumsum(inputs, at):
-    return np.cumsum(inputs[0], axis=at.axis)
+    x = np.flip(inputs[0], at.axis) if at.reverse else inputs[0]
+    y = np.cumsum(x, axis=at.axis)
+    return np.flip(y, at.axis) if at.reverse else y
+
+
+@numpy_op("softmax_backward")
+def softmax_backward(inputs, at):
+    y, dy = inputs
+    return y * (dy - (y * dy).sum(axis=at.axis, keepdims=True))
+
+
+@numpy_op("log_softmax_backward")
+def log_softmax_backward(inputs, at):
+    y, dy = inputs
+    return dy - np.exp(y) * dy.sum(axis=at.axis, keepdims=True)
 
 
 @numpy_op("topk")
@@ -71,11 +85,47 @@ def linear(inputs, at):
     return ACTIVATIONS[at.activation](y if b is None else y + b)
 
 
-def log_likelihood(logits):
-    return special.log_softmax(logits, axis=1) if logits.size else logits
+def label_targets(logits, labels, at):
+    """The probabilities that the labels stand for; rows to be ignored are marked."""
+    classes, ignored = logits.shape[1], labels == at.ignore_index
+    one_hot = np.eye(classes)[np.where(ignored, 0, labels)]
+    return (1 - at.label_smoothing) * one_hot + at.label_smoothing / classes, ignored
 
 
-def target_of(logits, labels, smoothing):
-    """The probabilities that a label stands for."""
-    classes = logits.shape[1]
-    return (1 - smoothing) * np.eye(classes)[labels] + smoothing / classes
+def losses_of(logits, targets):
+    # A class of probability 0 does not count, however unlikely it is.
+    return -np.where(targets == 0, 0, targets * special.log_softmax(logits, axis=1)).sum(axis=1)
+
+
+@numpy_op("cross_entropy")
+def cross_entropy(inputs, at):
+    logits, labels = inputs
+    if not logits.size:
+        return np.zeros(logits.shape[0])
+    targets, ignored = label_targets(logits, labels, at)
+    return np.where(ignored, 0, losses_of(logits, targets))
+
+
+@numpy_op("cross_entropy_backward")
+def cross_entropy_backward(inputs, at):
+    logits, labels, dy = inputs
+    if not logits.size:
+        return logits
+    targets, ignored = label_targets(logits, labels, at)
+    dx = dy[:, None] * (special.softmax(logits, axis=1) - targets)
+    return np.where(ignored[:, None], 0, dx)
+
+
+@numpy_op("cross_entropy_probabilities")
+def cross_entropy_probabilities(inputs, at):
+    return losses_of(*inputs) if inputs[0].size else np.zeros(inputs[0].shape[0])
+
+
+@numpy_op("topk_backward")
+def topk_backward(inputs, at):
+    dy, indices = inputs
+    shape = list(dy.shape)
+    shape[at.axis] = at.size
+    dx = np.zeros(shape)
+    np.put_along_axis(dx, indices, dy, axis=at.axis)
+    return dx

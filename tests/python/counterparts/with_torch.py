@@ -161,3 +161,69 @@ def conv_transpose2d(inputs, at):
         return None
     return F.conv_transpose2d(*tensors(inputs), tuple(at.stride), tuple(at.padding),
                               tuple(at.output_padding), at.groups, tuple(at.dilation)).numpy()
+
+
+# ---- norms, attention, losses. Special values: PyTorch fuses in its own way.
+
+def is_finite(*arrays):
+    return all(x is None or (x.size and abs(x.astype(float)).max() < 1e30) for x in arrays)
+
+
+@torch_op("layer_norm")
+def layer_norm(inputs, at):
+    if not is_finite(*inputs):
+        return None
+    x, scale, shift = tensors(inputs)
+    return F.layer_norm(x, x.shape[x.ndim - at.axes:], scale, shift, at.eps).numpy()
+
+
+@torch_op("group_norm")
+def group_norm(inputs, at):
+    if not is_finite(*inputs) or inputs[0].size == inputs[0].shape[0] * inputs[0].shape[1]:
+        return None
+    x, scale, shift = tensors(inputs)
+    return F.group_norm(x, at.groups, scale, shift, at.eps).numpy()
+
+
+def normalized(x, scale, shift, at):
+    return F.batch_norm(x, None, None, scale, shift, training=True, eps=at.eps)
+
+
+@torch_op("batch_norm_train")
+def batch_norm_train(inputs, at):
+    x = inputs[0]
+    if not is_finite(*inputs) or x.size == x.shape[1]:
+        return None
+    return normalized(*tensors(inputs), at).numpy(), None, None
+
+
+@torch_op("batch_norm")
+def batch_norm(inputs, at):
+    if not is_finite(*inputs):
+        return None
+    x, scale, shift, mean, variance = tensors(inputs)
+    y = F.batch_norm(x, mean, variance, scale, shift, eps=at.eps)
+    return (F.relu(y) if at.fuse_relu else y).numpy()
+
+
+@torch_op("cross_entropy")
+def cross_entropy(inputs, at):
+    if not is_finite(inputs[0]):
+        return None
+    logits, labels = tensors(inputs)
+    return F.cross_entropy(logits, labels.long(), reduction="none", ignore_index=at.ignore_index,
+                           label_smoothing=at.label_smoothing).numpy()
+
+
+@torch_op("cross_entropy_probabilities")
+def cross_entropy_probabilities(inputs, at):
+    return F.cross_entropy(*tensors(inputs), reduction="none").numpy() if is_finite(*inputs) else None
+
+
+@torch_op("var")
+def var(inputs, at):
+    x = tensors(inputs)[0]
+    if not is_finite(inputs[0]) or at.correction not in (0, 1):
+        return None
+    return torch.var(x, dim=tuple(at.axes) or tuple(range(x.ndim)), unbiased=at.correction == 1,
+                     keepdim=at.keepdim).numpy()
