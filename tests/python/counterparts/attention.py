@@ -18,19 +18,28 @@ def dropout(inputs, at):
     return np.where(kept, x / (1 - at.p), 0.0) if at.p < 1 else np.zeros_like(x)
 
 
-def attention_weights(q, k, mask, at):
-    scale = at.scale or 1 / np.sqrt(q.shape[-1])
-    scores = q @ np.swapaxes(k, -1, -2) * scale
+def scores_of(q, k, mask, at):
+    scores = q @ np.swapaxes(k, -1, -2) * at.scale
     if mask is not None:
         scores = np.where(mask, scores, -np.inf) if mask.dtype == bool else scores + mask
-    if at.causal:
-        scores = np.where(np.tri(*scores.shape[-2:], dtype=bool), scores, -np.inf)
-    # A row that sees nothing is zero.
-    weights = special.softmax(scores, axis=-1)
-    return np.where(np.all(scores == -np.inf, axis=-1, keepdims=True), 0, weights)
+    return np.where(np.tri(*scores.shape[-2:], dtype=bool), scores, -np.inf) if at.causal else scores
 
 
-@numpy_op("scaled_dot_product_attention", "attention")
+@numpy_op("attention")
 def attention(inputs, at):
-    q, k, v, mask = (list(inputs) + [None])[:4]
-    return attention_weights(q, k, mask, at) @ v
+    q, k, v, mask = inputs
+    scores = scores_of(q, k, mask, at)
+    if not scores.size:
+        return np.zeros(q.shape[:-1] + v.shape[-1:]), np.full(q.shape[:-1], -np.inf)
+    return special.softmax(scores, axis=-1) @ v, special.logsumexp(scores, axis=-1)
+
+
+@numpy_op("attention_backward")
+def attention_backward(inputs, at):
+    q, k, v, mask, y, lse, dy, dlse = inputs
+    weights = np.exp(scores_of(q, k, mask, at) - lse[..., None])
+    ds = dy @ np.swapaxes(v, -1, -2) - (dy * y).sum(axis=-1, keepdims=True)
+    if dlse is not None:
+        ds = ds + dlse[..., None]
+    ds = ds * weights * at.scale
+    return ds @ k, np.swapaxes(ds, -1, -2) @ q, np.swapaxes(weights, -1, -2) @ dy

@@ -227,3 +227,16 @@ def var(inputs, at):
         return None
     return torch.var(x, dim=tuple(at.axes) or tuple(range(x.ndim)), unbiased=at.correction == 1,
                      keepdim=at.keepdim).numpy()
+
+
+@torch_op("attention")
+def attention(inputs, at):
+    q, k, v, mask = tensors(inputs)
+    if not is_finite(*inputs[:3]):
+        return None
+    scores = torch.matmul(q, k.transpose(-1, -2)) * at.scale
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -torch.inf) if mask.dtype == torch.bool else scores + mask
+    if at.causal:
+        scores = scores.masked_fill(~torch.ones(scores.shape[-2:], dtype=torch.bool).tril(), -torch.inf)
+    return torch.matmul(F.softmax(scores, dim=-1), v).numpy(), torch.logsumexp(scores, -1).numpy()
