@@ -73,7 +73,7 @@ struct KernelConfig {
 //                                                      stride, padding, dilation, groups; _h and _w
 //                                                      (stride_h, ...) where the axes differ
 //   elementwise  shapes of the operands                allow_vectorized
-//   reduction    shapes x                              kind
+//   reduction    shapes x, or (results, elements each) kind
 //   batchnorm    shapes x (N, C, ...)                  training, fuse_relu
 struct KernelProblem {
   std::string op;

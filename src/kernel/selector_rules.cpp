@@ -20,6 +20,7 @@ constexpr double kTinyOperations = 1e5, kSmallOperations = 1e7;
 constexpr std::int64_t kTinyOutput = 256, kSmallMap = 256;
 constexpr std::int64_t kVectorElements = 1024;
 constexpr std::int64_t kSequentialElements = 256, kParallelElements = 65536;
+constexpr std::int64_t kManyResults = 256, kShortRow = 64;
 constexpr std::int64_t kThinGroup = 8, kWinogradChannels = 8;
 constexpr std::size_t kUsefulGroup = 32;
 
@@ -253,9 +254,23 @@ Why reduction_chunked(Input in) {
   return "the device has work-groups that run in step";
 }
 
+// Reductions over some of the axes are asked for as (results, elements of each).
+std::int64_t reduction_results(Input in) {
+  const auto& shapes = in.problem.shapes;
+  return !shapes.empty() && shapes[0].rank() == 2 ? shapes[0][0] : 1;
+}
+
+Why reduction_short_rows(Input in) {
+  const auto results = reduction_results(in);
+  if (results < kManyResults) return fmt::format("{} results", results);
+  const auto row = in.problem.shapes[0][1];
+  return row < kShortRow ? kHolds : fmt::format("{} elements per result", row);
+}
+
 Why reduction_parallel(Input in) {
   const auto n = elements(in.problem);
-  return n < kParallelElements ? kHolds : fmt::format("{} elements", n);
+  if (n < kParallelElements || reduction_results(in) >= kManyResults) return kHolds;
+  return fmt::format("{} elements", n);
 }
 
 Why batchnorm_fused(Input in) {
@@ -328,8 +343,11 @@ constexpr BuiltinRule kRules[] = {
      "the launch costs more than the work", reduction_sequential, configure_reduction_sequential},
     {"reduction", V::REDUCTION_CHUNKED, "CPU, or work-groups under 32",
      "one work-item per chunk needs no barriers", reduction_chunked, configure_reduction_chunked},
-    {"reduction", V::REDUCTION_PARALLEL, "under 65,536 elements",
-     "one work-group is enough and saves the second launch", reduction_parallel,
+    {"reduction", V::REDUCTION_SEQUENTIAL, "from 256 results of under 64 elements each",
+     "the results fill the device, and a work-group each would be mostly idle",
+     reduction_short_rows, configure_reduction_sequential},
+    {"reduction", V::REDUCTION_PARALLEL, "under 65,536 elements, or from 256 results",
+     "one work-group per result is enough and saves the second launch", reduction_parallel,
      configure_reduction_parallel},
     {"reduction", V::REDUCTION_WORKGROUP, "more",
      "a partial result per work-group, then one more "

@@ -43,6 +43,9 @@ KernelProblem elementwise(std::int64_t n) {
   return {"elementwise", {Shape{n}}, DType::float32, {}};
 }
 KernelProblem reduction(std::int64_t n) { return {"reduction", {Shape{n}}, DType::float32, {}}; }
+KernelProblem reduction_rows(std::int64_t results, std::int64_t n) {
+  return {"reduction", {Shape{results, n}}, DType::float32, {}};
+}
 
 KernelProblem batchnorm(bool training, bool fuse_relu) {
   return {"batchnorm",
@@ -71,6 +74,7 @@ std::vector<KernelProblem> all_problems() {
                                       reduction(256),
                                       reduction(65535),
                                       reduction(1 << 20),
+                                      reduction_rows(10000, 8),
                                       batchnorm(false, true),
                                       batchnorm(true, true),
                                       batchnorm(false, false)};
@@ -128,6 +132,10 @@ TEST(SelectorRules, DevicesGetTheirKernels) {
       {"a100", reduction(1 << 20), V::REDUCTION_WORKGROUP},
       {"a100", reduction(4096), V::REDUCTION_PARALLEL},
       {"a100", reduction(255), V::REDUCTION_SEQUENTIAL},
+      {"a100", reduction_rows(10000, 8), V::REDUCTION_SEQUENTIAL},
+      {"a100", reduction_rows(10000, 1000), V::REDUCTION_PARALLEL},
+      {"a100", reduction_rows(2, 1 << 20), V::REDUCTION_WORKGROUP},
+      {"pocl_epyc", reduction_rows(10000, 8), V::REDUCTION_CHUNKED},
       {"a100", elementwise(1024), V::ELEMENTWISE_VECTORIZED},
       {"a100", elementwise(1023), V::ELEMENTWISE_SCALAR},
       {"a100", batchnorm(false, true), V::BATCHNORM_FUSED},

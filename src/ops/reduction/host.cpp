@@ -74,8 +74,10 @@ struct LogSumExp {
   static V finish(State s, std::int64_t, double) { return s.top + std::log(s.sum); }
 };
 
+// Relative to the first element of each result: a mean far from zero costs no digits.
 template <class V>
 struct Variance {
+  static constexpr bool kShifted = true;
   struct State {
     V count, mean, squares;
   };
@@ -121,22 +123,32 @@ template <class K, class T>
 struct Columns {
   using V = arithmetic_t<T>;
   using State = typename K::State;
+  static constexpr bool kShifted = requires { K::kShifted; };
+
+  static V moved(T value, V shift) {
+    if constexpr (kShifted) return static_cast<V>(value) - shift;
+    return static_cast<V>(value);
+  }
 
   static void reduce(const T* x, std::int64_t inner, std::int64_t lanes, std::int64_t first,
                      std::int64_t last, State* total) {
+    V shift[kLanes] = {};
+    if constexpr (kShifted)
+      for (std::int64_t l = 0; first < last && l < lanes; ++l) shift[l] = static_cast<V>(x[l]);
     for (std::int64_t a = first; a < last; a += kBlock) {
       const auto end = std::min(last, a + kBlock);
       State part[kLanes];
       std::fill_n(part, kLanes, K::identity());
       for (std::int64_t i = a; i < end; ++i)
         for (std::int64_t l = 0; l < lanes; ++l)
-          part[l] = K::push(part[l], static_cast<V>(x[i * inner + l]), i);
+          part[l] = K::push(part[l], moved(x[i * inner + l], shift[l]), i);
       for (std::int64_t l = 0; l < lanes; ++l) total[l] = K::combine(total[l], part[l]);
     }
   }
 
   // A row: the lanes take turns, then they are put together.
   static State reduce_row(const T* x, std::int64_t first, std::int64_t last) {
+    const V shift = kShifted && first < last ? static_cast<V>(x[0]) : V(0);
     State total[kLanes], part[kLanes];
     std::fill_n(total, kLanes, K::identity());
     const auto whole = first + (last - first) / kLanes * kLanes;
@@ -145,11 +157,11 @@ struct Columns {
       std::fill_n(part, kLanes, K::identity());
       for (std::int64_t i = a; i < end; i += kLanes)
         for (std::int64_t l = 0; l < kLanes; ++l)
-          part[l] = K::push(part[l], static_cast<V>(x[i + l]), i + l);
+          part[l] = K::push(part[l], moved(x[i + l], shift), i + l);
       for (std::int64_t l = 0; l < kLanes; ++l) total[l] = K::combine(total[l], part[l]);
     }
     for (std::int64_t i = whole; i < last; ++i)
-      total[i - whole] = K::push(total[i - whole], static_cast<V>(x[i]), i);
+      total[i - whole] = K::push(total[i - whole], moved(x[i], shift), i);
     for (std::int64_t half = kLanes / 2; half > 0; half /= 2)
       for (std::int64_t l = 0; l < half; ++l) total[l] = K::combine(total[l], total[l + half]);
     return total[0];

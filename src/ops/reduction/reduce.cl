@@ -15,6 +15,7 @@
 
 // Elements first, first + 1, ... before last, `step` apart in memory.
 STATE reduce_run(__global const T* x, long first, long last, long stride, long skip) {
+  const ACC shift = SHIFT_AT(x, 0, first < last);
   STATE total = IDENTITY;
   for (long a = first; a < last; a += (long)BLOCK * BLOCK * skip) {
     const long end_a = min(last, a + (long)BLOCK * BLOCK * skip);
@@ -22,7 +23,8 @@ STATE reduce_run(__global const T* x, long first, long last, long stride, long s
     for (long b = a; b < end_a; b += (long)BLOCK * skip) {
       const long end_b = min(end_a, b + (long)BLOCK * skip);
       STATE part = IDENTITY;
-      for (long i = b; i < end_b; i += skip) part = PUSH(part, (ACC)LOAD_T(x, i * stride), i);
+      for (long i = b; i < end_b; i += skip)
+        part = PUSH(part, SHIFTED((ACC)LOAD_T(x, i * stride), shift), i);
       middle = COMBINE(middle, part);
     }
     total = COMBINE(total, middle);
@@ -65,6 +67,7 @@ __kernel void reduce_group(__global const T* x, __global Y* y, __global STATE* s
 #define FOR_LANES for (int l = 0; l < LANES; ++l)
 
 STATE reduce_lanes(__global const T* x, long first, long last) {
+  const ACC shift = SHIFT_AT(x, 0, first < last);
   STATE total = IDENTITY;
   for (long a = first; a < last; a += (long)BLOCK * BLOCK * LANES) {
     const long end_a = min(last, a + (long)BLOCK * BLOCK * LANES);
@@ -76,13 +79,13 @@ STATE reduce_lanes(__global const T* x, long first, long last) {
       STATE part[LANES];
       FOR_LANES part[l] = IDENTITY;
       for (long i = b; i < end_b; i += LANES)
-        FOR_LANES part[l] = PUSH(part[l], (ACC)LOAD_T(x, i + l), i + l);
+        FOR_LANES part[l] = PUSH(part[l], SHIFTED((ACC)LOAD_T(x, i + l), shift), i + l);
       FOR_LANES middle[l] = COMBINE(middle[l], part[l]);
     }
     FOR_LANES total = COMBINE(total, middle[l]);
     STATE rest = IDENTITY;
     for (long i = a + (end_a - a) / LANES * LANES; i < end_a; ++i)
-      rest = PUSH(rest, (ACC)LOAD_T(x, i), i);
+      rest = PUSH(rest, SHIFTED((ACC)LOAD_T(x, i), shift), i);
     total = COMBINE(total, rest);
   }
   return total;
@@ -113,17 +116,19 @@ __kernel void reduce_columns(__global const T* x, __global Y* y, __global STATE*
   const int lanes = (int)min((long)LANES, inner - strip * LANES);
   x += o * reduced * inner + strip * LANES;
   STATE total[LANES], middle[LANES];
+  ACC shift[LANES];
+  FOR_LANES shift[l] = SHIFT_AT(x, l, first < last && l < lanes);
   FOR_LANES total[l] = IDENTITY;
   for (long a = first; a < last; a += BLOCK) {
     const long end = min(last, a + BLOCK);
     FOR_LANES middle[l] = IDENTITY;
     if (lanes == LANES) {
       for (long i = a; i < end; ++i)
-        FOR_LANES middle[l] = PUSH(middle[l], (ACC)LOAD_T(x, i * inner + l), i);
+        FOR_LANES middle[l] = PUSH(middle[l], SHIFTED((ACC)LOAD_T(x, i * inner + l), shift[l]), i);
     } else {
       for (long i = a; i < end; ++i)
         for (int l = 0; l < lanes; ++l)
-          middle[l] = PUSH(middle[l], (ACC)LOAD_T(x, i * inner + l), i);
+          middle[l] = PUSH(middle[l], SHIFTED((ACC)LOAD_T(x, i * inner + l), shift[l]), i);
     }
     FOR_LANES total[l] = COMBINE(total[l], middle[l]);
   }

@@ -163,8 +163,7 @@ OpDef make_reduction(const ReductionInfo& info) {
 
 std::vector<OpDef> ops_of_reduction() {
   std::vector<OpDef> ops;
-  for (const auto& info : reduction_infos())
-    if (info.kind == ReductionKind::sum) ops.push_back(make_reduction(info));
+  for (const auto& info : reduction_infos()) ops.push_back(make_reduction(info));
   return ops;
 }
 

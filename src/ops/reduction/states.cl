@@ -120,3 +120,13 @@ ACC finish(STATE s, long n, ACC correction) {
 #else
 #define FINISH(s, n, correction) (s)
 #endif
+
+// Variances are taken relative to the first element of each result, so that a mean far from zero
+// costs no digits. x points to that element; there may be none.
+#if defined(KIND_VAR)
+#define SHIFT_AT(x, i, any) ((any) ? (ACC)LOAD_T(x, i) : (ACC)0)
+#define SHIFTED(v, shift) ((v) - (shift))
+#else
+#define SHIFT_AT(x, i, any) ((ACC)0)
+#define SHIFTED(v, shift) (v)
+#endif

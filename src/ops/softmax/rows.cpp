@@ -1,0 +1,77 @@
+#include "ops/softmax/rows.h"
+
+#include "base/check.h"
+
+namespace netcl {
+namespace {
+
+constexpr std::int64_t kGroup = 256, kShortRow = 64;
+
+}  // namespace
+
+RowPlan plan_rows(const Shape& shape, std::int64_t axis) {
+  RowPlan plan;
+  for (std::int64_t i = 0; i < shape.rank(); ++i)
+    (i < axis ? plan.outer : i == axis ? plan.n : plan.inner) *= shape[i];
+  return plan;
+}
+
+Team suited_team(const ExtendedDeviceProfile& profile, const RowPlan& plan) {
+  const bool coalesced = plan.inner >= 32 && plan.rows() >= 4096;
+  return profile.is_cpu || plan.n < kShortRow || coalesced ? Team::item : Team::group;
+}
+
+std::vector<OpVariant> row_variants(const char* suited, const char* group, const char* path,
+                                    const std::function<RowPlan(const OpCall&)>& plan,
+                                    const TeamRun& run) {
+  OpVariant first{suited, "", path};
+  first.run = [plan, run](const OpCall& call, const VariantRun&) {
+    run(call, suited_team(device_profile(call.queue), plan(call)));
+  };
+  OpVariant second{group, "", path};
+  second.run = [run](const OpCall& call, const VariantRun&) { run(call, Team::group); };
+  return {first, second};
+}
+
+KernelPtr team_kernel(const Queue& queue, const char* path, const char* kernel, DType dtype,
+                      Team team, std::int64_t bits, const std::string& more) {
+  const bool group = team == Team::group;
+  return op_kernel(queue, {path, kernel, {static_cast<std::int64_t>(dtype), group ? 1 : 0, bits}},
+                   [&] {
+                     return t_and_acc(dtype) + define("LANES", group ? 1 : 16) +
+                            (group ? define("GROUP", 1) + define("WG_MAX", kGroup) : "") + more;
+                   });
+}
+
+void enqueue_teams(const Queue& queue, const KernelPtr& kernel, const OpArgs& args, Team team,
+                   std::int64_t rows) {
+  if (team == Team::item) return enqueue_items(queue, kernel, args, rows);
+  const auto group = clamped_local(kernel, kGroup);
+  args.enqueue(queue, kernel, static_cast<std::size_t>(rows) * group, group);
+}
+
+void enqueue_items(const Queue& queue, const KernelPtr& kernel, const OpArgs& args,
+                   std::int64_t items) {
+  // Few items are shared out one by one: on a CPU a group runs on one core.
+  const auto& profile = device_profile(queue);
+  const bool few = profile.is_cpu && items < 512 * static_cast<std::int64_t>(profile.compute_units);
+  const auto local = static_cast<std::int64_t>(clamped_local(kernel, few ? 1 : 64));
+  args.enqueue(queue, kernel, rounded_up(items, local), local);
+}
+
+void check_floating(const OpSpec& spec, std::size_t input) {
+  const auto dtype = spec.dtype(input);
+  check<DtypeError>(is_floating(dtype) && dtype != DType::bfloat16,
+                    "[{}] the dtype must be float16, float32 or float64: {}", spec.op.name,
+                    name_of(dtype));
+}
+
+void check_same(const OpSpec& spec, std::size_t a, std::size_t b) {
+  if (!(spec.shape(a) == spec.shape(b)))
+    fail<ShapeError>("[{}] the shapes must be equal: {} and {}", spec.op.name,
+                     spec.shape(a).to_string(), spec.shape(b).to_string());
+  check<DtypeError>(spec.dtype(a) == spec.dtype(b), "[{}] the dtypes must be equal: {} and {}",
+                    spec.op.name, name_of(spec.dtype(a)), name_of(spec.dtype(b)));
+}
+
+}  // namespace netcl

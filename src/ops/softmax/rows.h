@@ -1,0 +1,43 @@
+// Ops that work row by row: the plan, and the two ways to launch a kernel written with team.cl.
+#pragma once
+
+#include <functional>
+
+#include "ops/kernels.h"
+#include "ops/op.h"
+
+namespace netcl {
+
+// A tensor as rows along one axis.
+struct RowPlan {
+  std::int64_t outer = 1, n = 1, inner = 1;
+  std::int64_t rows() const { return outer * inner; }
+};
+RowPlan plan_rows(const Shape& shape, std::int64_t axis);
+
+enum class Team { item, group };
+// What suits: a work-item per row on CPUs, for short rows, and where neighbouring items read
+// neighbouring elements anyway; else a work-group.
+Team suited_team(const ExtendedDeviceProfile& profile, const RowPlan& plan);
+
+// "x.suited", which chooses as above, and "x.group". Both names are literals.
+using TeamRun = std::function<void(const OpCall& call, Team team)>;
+std::vector<OpVariant> row_variants(const char* suited, const char* group, const char* path,
+                                    const std::function<RowPlan(const OpCall&)>& plan,
+                                    const TeamRun& run);
+
+// A kernel of a file that includes team.cl; `more` is added to the defines, told apart by `bits`.
+KernelPtr team_kernel(const Queue& queue, const char* path, const char* kernel, DType dtype,
+                      Team team, std::int64_t bits = 0, const std::string& more = {});
+// One team per row.
+void enqueue_teams(const Queue& queue, const KernelPtr& kernel, const OpArgs& args, Team team,
+                   std::int64_t rows);
+// One work-item per element.
+void enqueue_items(const Queue& queue, const KernelPtr& kernel, const OpArgs& args,
+                   std::int64_t items);
+
+// Floating, but not bfloat16; the message names the op.
+void check_floating(const OpSpec& spec, std::size_t input = 0);
+void check_same(const OpSpec& spec, std::size_t a, std::size_t b);  // shapes and dtypes
+
+}  // namespace netcl

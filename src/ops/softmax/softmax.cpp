@@ -1,0 +1,189 @@
+// softmax and log_softmax along an axis, and their gradients as ops of their own.
+#include <cmath>
+
+#include "base/check.h"
+#include "base/format.h"
+#include "ops/dispatch.h"
+#include "ops/softmax/family.h"
+#include "ops/softmax/host_rows.h"
+
+namespace netcl {
+namespace {
+
+constexpr const char* kPath = "ops/softmax/softmax.cl";
+
+enum class Kind { softmax, log_softmax, softmax_backward, log_softmax_backward };
+
+bool is_backward(Kind kind) { return kind >= Kind::softmax_backward; }
+
+RowPlan plan_of(const OpCall& call) {
+  return plan_rows(call.inputs[0].shape(), call.attributes.integer("axis"));
+}
+
+std::vector<TensorSpec> infer(const OpSpec& spec) {
+  check_floating(spec);
+  const auto axis = spec.attributes.integer("axis");
+  const auto rank = spec.shape(0).rank();
+  check<ShapeError>(axis >= 0 && axis < rank, "[{}] axis {} is out of range for rank {}",
+                    spec.op.name, axis, rank);
+  if (spec.inputs.size() > 1) check_same(spec, 0, 1);
+  return {{spec.shape(0), spec.dtype()}};
+}
+
+// ---- rows, in doubles for the reference and in the compute type for the host
+
+template <class V>
+void forward_row(Kind kind, std::vector<V>& row) {
+  const V top = largest_of(row);
+  const auto n = static_cast<std::int64_t>(row.size());
+  const auto at = [&](std::int64_t i) { return row[static_cast<std::size_t>(i)]; };
+  const V sum = sum_over<V>(n, [&](std::int64_t i) { return std::exp(at(i) - top); });
+  if (kind == Kind::softmax)
+    for (auto& v : row) v = std::exp(v - top) / sum;
+  else
+    for (auto& v : row) v = (v - top) - std::log(sum);
+}
+
+// y in `row`, which becomes dx.
+template <class V>
+void backward_row(Kind kind, std::vector<V>& row, const std::vector<V>& dy) {
+  const auto n = static_cast<std::int64_t>(row.size());
+  const auto at = [](const auto& v, std::int64_t i) { return v[static_cast<std::size_t>(i)]; };
+  if (kind == Kind::softmax_backward) {
+    const V sum = sum_over<V>(n, [&](std::int64_t i) { return at(row, i) * at(dy, i); });
+    for (std::size_t i = 0; i < row.size(); ++i) row[i] *= dy[i] - sum;
+  } else {
+    const V sum = sum_over<V>(n, [&](std::int64_t i) { return at(dy, i); });
+    for (std::size_t i = 0; i < row.size(); ++i) row[i] = dy[i] - std::exp(row[i]) * sum;
+  }
+}
+
+void host(Kind kind, const OpCall& call) {
+  const auto plan = plan_of(call);
+  visit_floating(call.dtype(), [&]<class T>(T) {
+    using V = arithmetic_t<T>;
+    for_rows(plan, [&](std::int64_t, std::int64_t start) {
+      std::vector<V> row(static_cast<std::size_t>(plan.n)), dy;
+      load_row(input_data<T>(call, 0) + start, plan.inner, row);
+      if (is_backward(kind)) {
+        dy.resize(row.size());
+        load_row(input_data<T>(call, 1) + start, plan.inner, dy);
+        backward_row(kind, row, dy);
+      } else {
+        forward_row(kind, row);
+      }
+      store_row(row, output_data<T>(call, 0) + start, plan.inner);
+    });
+  });
+}
+
+// The definitions, word for word.
+void reference(Kind kind, RefCall& call) {
+  const auto plan = plan_rows(call.inputs[0].shape, call.attributes.integer("axis"));
+  const auto& x = call.inputs[0].values;
+  auto& y = call.outputs[0].values;
+  for (std::int64_t row = 0; row < plan.rows(); ++row) {
+    const auto at = [&](std::int64_t i) {
+      return static_cast<std::size_t>((row / plan.inner * plan.n + i) * plan.inner +
+                                      row % plan.inner);
+    };
+    double top = -INFINITY, sum = 0, dot = 0, total = 0;
+    for (std::int64_t i = 0; i < plan.n; ++i) top = std::fmax(top, x[at(i)]);
+    for (std::int64_t i = 0; i < plan.n; ++i) {
+      sum += std::exp(x[at(i)] - top);
+      if (!is_backward(kind)) continue;
+      dot += x[at(i)] * call.inputs[1].values[at(i)];
+      total += call.inputs[1].values[at(i)];
+    }
+    for (std::int64_t i = 0; i < plan.n; ++i) {
+      const double v = x[at(i)], dy = is_backward(kind) ? call.inputs[1].values[at(i)] : 0;
+      y[at(i)] = kind == Kind::softmax            ? std::exp(v - top) / sum
+                 : kind == Kind::log_softmax      ? v - top - std::log(sum)
+                 : kind == Kind::softmax_backward ? v * (dy - dot)
+                                                  : dy - std::exp(v) * total;
+    }
+  }
+}
+
+void run(const char* kernel_name, const OpCall& call, Team team) {
+  const auto plan = plan_of(call);
+  const auto kernel = team_kernel(call.queue, kPath, kernel_name, call.dtype(), team);
+  OpArgs args;
+  for (const auto& input : call.inputs) args.tensor(input);
+  args.tensor(call.outputs[0]).value(plan.outer).value(plan.n).value(plan.inner);
+  enqueue_teams(call.queue, kernel, args, team, plan.rows());
+}
+
+// ---- samples
+
+OpSample sample_of(Kind kind, const Shape& shape, std::int64_t axis) {
+  OpSample sample{fmt::format("{}_axis{}", join(shape.sizes(), "x"), axis), {}, {{"axis", axis}}};
+  SampleInput x{shape, Fill::uniform, -6, 6}, dy{shape};
+  if (kind == Kind::softmax_backward) x.low = 0, x.high = 0.1;
+  if (kind == Kind::log_softmax_backward) x.low = -6, x.high = 0;
+  sample.inputs = is_backward(kind) ? std::vector<SampleInput>{x, dy} : std::vector<SampleInput>{x};
+  return sample;
+}
+
+std::vector<OpSample> samples(Kind kind) {
+  std::vector<OpSample> all;
+  const auto add = [&](const Shape& shape, std::int64_t axis) {
+    all.push_back(sample_of(kind, shape, axis));
+  };
+  for (const std::int64_t n : {1, 2, 7, 15, 16, 17, 63, 65, 257}) add({3, n}, 1);
+  add({5, 3}, 0), add({2, 7, 5}, 1), add({2, 7, 5}, 0), add({2, 7, 5}, 2), add({9}, 0);
+  add({1031}, 0), add({0, 4}, 1), add({3, 0}, 1), add({2, 3, 4, 5}, 1);
+  if (is_backward(kind)) return all;
+  for (const std::int64_t n : {3, 31, 33, 64, 127, 129, 255, 256, 4099}) add({2, n}, 1);
+  add({33, 17}, 0), add({70, 10}, 1), add({1, 1, 1}, 1), add({2, 1, 3, 1, 5}, 2);
+  const double inf = INFINITY, nan = NAN;
+  SampleInput rows{{8, 3}, Fill::values};
+  rows.values = {nan, 1,   2,    inf, 1,    2, -inf, 1,   2,   -inf, -inf, -inf,
+                 inf, inf, -inf, 1e4, -1e4, 0, 800,  801, 802, -800, -801, -802};
+  all.push_back({"special_rows", {rows}, {{"axis", std::int64_t{1}}}, false});
+  return all;
+}
+
+std::vector<Tensor> gradient_of(const char* backward, const OpGradient& gradient) {
+  if (!gradient.wants(0) || !gradient.dy()) return {Tensor()};
+  return {apply(backward, {gradient.outputs[0], gradient.dy()}, gradient.attributes)};
+}
+
+OpDef make(Kind kind, const char* name, const char* summary, const char* suited,
+           const char* group) {
+  OpDef op;
+  op.name = name;
+  op.summary = summary;
+  op.dtypes = kFloats;
+  op.infer = infer;
+  op.reference = [kind](RefCall& call) { reference(kind, call); };
+  op.host = [kind](const OpCall& call) { host(kind, call); };
+  op.variants = row_variants(suited, group, kPath, plan_of,
+                             [name](const OpCall& call, Team team) { run(name, call, team); });
+  op.samples = [kind] { return samples(kind); };
+  op.tolerance = [kind](const OpSpec& spec) {
+    const auto n = static_cast<double>(plan_rows(spec.shape(0), spec.attributes.integer("axis")).n);
+    return is_backward(kind) ? Tolerance{8, n / 8 + 4} : Tolerance{12, 4};
+  };
+  op.tolerance_reason = "two exponentials of 3 ulps each, whose argument was rounded, and a sum";
+  return op;
+}
+
+}  // namespace
+
+std::vector<OpDef> softmax_ops() {
+  auto softmax = make(Kind::softmax, "softmax", "exp(x) / sum(exp(x)) along an axis",
+                      "softmax.suited", "softmax.group");
+  softmax.backward = [](const OpGradient& g) { return gradient_of("softmax_backward", g); };
+  auto log_softmax = make(Kind::log_softmax, "log_softmax", "log(softmax(x)), without underflow",
+                          "log_softmax.suited", "log_softmax.group");
+  log_softmax.backward = [](const OpGradient& g) { return gradient_of("log_softmax_backward", g); };
+  return {
+      softmax, log_softmax,
+      make(Kind::softmax_backward, "softmax_backward", "y (dy - sum(y dy)) along an axis",
+           "softmax_backward.suited", "softmax_backward.group"),
+      make(Kind::log_softmax_backward, "log_softmax_backward", "dy - exp(y) sum(dy) along an axis",
+           "log_softmax_backward.suited", "log_softmax_backward.group")};
+}
+
+}  // namespace netcl

@@ -1,0 +1,273 @@
+// topk along an axis, and its gradient.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "base/check.h"
+#include "base/format.h"
+#include "ops/dispatch.h"
+#include "ops/softmax/family.h"
+#include "ops/softmax/host_rows.h"
+
+namespace netcl {
+namespace {
+
+constexpr const char* kPath = "ops/softmax/topk.cl";
+
+Shape with_size(const Shape& shape, std::int64_t axis, std::int64_t size) {
+  auto sizes = shape.sizes();
+  sizes[static_cast<std::size_t>(axis)] = size;
+  return Shape(std::move(sizes));
+}
+
+std::int64_t checked_axis(const OpSpec& spec) {
+  const auto axis = spec.attributes.integer("axis"), rank = spec.shape(0).rank();
+  check<ShapeError>(axis >= 0 && axis < rank, "[{}] axis {} is out of range for rank {}",
+                    spec.op.name, axis, rank);
+  return axis;
+}
+
+void check_number(const OpSpec& spec) {
+  const auto dtype = spec.dtype();
+  check<DtypeError>((is_floating(dtype) && dtype != DType::bfloat16) || dtype == DType::int32 ||
+                        dtype == DType::int64,
+                    "[{}] the dtype must be float16, float32, float64, int32 or int64: {}",
+                    spec.op.name, name_of(dtype));
+}
+
+std::vector<TensorSpec> infer(const OpSpec& spec) {
+  check_number(spec);
+  const auto axis = checked_axis(spec), k = spec.attributes.integer("k");
+  check<ShapeError>(k >= 0 && k <= spec.shape(0)[axis],
+                    "[{}] k must be between 0 and the {} elements of axis {}: {}", spec.op.name,
+                    spec.shape(0)[axis], axis, k);
+  const auto shape = with_size(spec.shape(0), axis, k);
+  return {{shape, spec.dtype()}, {shape, DType::int64}};
+}
+
+RowPlan plan_of(const OpCall& call) {
+  return plan_rows(call.inputs[0].shape(), call.attributes.integer("axis"));
+}
+
+void run(const OpCall& call, Team team) {
+  const auto plan = plan_of(call);
+  const auto kernel = team_kernel(call.queue, kPath, "topk", call.dtype(), team);
+  OpArgs args;
+  args.tensor(call.inputs[0]).tensor(call.outputs[0]).tensor(call.outputs[1]);
+  args.value(plan.outer).value(plan.n).value(plan.inner).value(call.attributes.integer("k"));
+  args.value(static_cast<std::int32_t>(call.attributes.flag("largest") ? 1 : 0));
+  enqueue_teams(call.queue, kernel, args, team, plan.rows());
+}
+
+template <class V>
+bool is_better(V a, V b, bool largest) {
+  const bool nan_a = a != a, nan_b = b != b;
+  if (nan_a || nan_b) return largest ? nan_a && !nan_b : nan_b && !nan_a;
+  return largest ? a > b : a < b;
+}
+
+void host(const OpCall& call) {
+  const auto plan = plan_of(call);
+  const auto k = call.attributes.integer("k");
+  const bool largest = call.attributes.flag("largest");
+  visit_dtype(call.dtype(), [&]<class T>(T) {
+    using V = arithmetic_t<T>;
+    for_rows(plan, [&](std::int64_t row, std::int64_t start) {
+      const T* x = input_data<T>(call, 0) + start;
+      std::vector<std::int64_t> order(static_cast<std::size_t>(plan.n));
+      std::iota(order.begin(), order.end(), 0);
+      const auto value = [&](std::int64_t i) { return static_cast<V>(x[i * plan.inner]); };
+      std::partial_sort(order.begin(), order.begin() + k, order.end(),
+                        [&](std::int64_t a, std::int64_t b) {
+                          if (is_better(value(a), value(b), largest)) return true;
+                          return !is_better(value(b), value(a), largest) && a < b;
+                        });
+      const auto out = row / plan.inner * k * plan.inner + row % plan.inner;
+      for (std::int64_t r = 0; r < k; ++r) {
+        const auto at = out + r * plan.inner;
+        const auto i = order[static_cast<std::size_t>(r)];
+        output_data<T>(call, 0)[at] = x[i * plan.inner];
+        output_data<std::int64_t>(call, 1)[at] = i;
+      }
+    });
+  });
+}
+
+// Takes the best of what is left, k times.
+void reference(RefCall& call) {
+  const auto plan = plan_rows(call.inputs[0].shape, call.attributes.integer("axis"));
+  const auto k = call.attributes.integer("k");
+  const bool largest = call.attributes.flag("largest");
+  for (std::int64_t row = 0; row < plan.rows(); ++row) {
+    std::vector<bool> taken(static_cast<std::size_t>(plan.n));
+    for (std::int64_t r = 0; r < k; ++r) {
+      std::int64_t best = -1;
+      const auto at = [&](std::int64_t i, std::int64_t n) {
+        return static_cast<std::size_t>((row / plan.inner * n + i) * plan.inner + row % plan.inner);
+      };
+      const auto& x = call.inputs[0].values;
+      for (std::int64_t i = 0; i < plan.n; ++i)
+        if (!taken[static_cast<std::size_t>(i)] &&
+            (best < 0 || is_better(x[at(i, plan.n)], x[at(best, plan.n)], largest)))
+          best = i;
+      taken[static_cast<std::size_t>(best)] = true;
+      call.outputs[0].values[at(r, k)] = x[at(best, plan.n)];
+      call.outputs[1].values[at(r, k)] = static_cast<double>(best);
+    }
+  }
+}
+
+OpSample sample_of(const Shape& shape, std::int64_t axis, std::int64_t k, bool largest) {
+  return {fmt::format("{}_axis{}_k{}{}", join(shape.sizes(), "x"), axis, k, largest ? "" : "_min"),
+          {{shape, Fill::distinct, -500, 500}},
+          {{"axis", axis}, {"k", k}, {"largest", largest}}};
+}
+
+std::vector<OpSample> samples() {
+  std::vector<OpSample> all;
+  const auto add = [&](const Shape& shape, std::int64_t axis, std::int64_t k, bool largest = true) {
+    all.push_back(sample_of(shape, axis, k, largest));
+  };
+  for (const std::int64_t n : {1, 2, 7, 17, 65, 300}) add({3, n}, 1, std::min<std::int64_t>(n, 5));
+  add({3, 17}, 1, 17), add({3, 17}, 1, 4, false), add({3, 17}, 1, 0), add({5, 4}, 0, 2);
+  add({2, 9, 5}, 1, 3), add({2, 9, 5}, 1, 3, false), add({0, 4}, 1, 2), add({31}, 0, 31, false);
+  add({70, 3}, 1, 1), add({2, 3, 4, 5}, 2, 4);
+  for (const bool largest : {true, false}) {
+    const Attributes attributes{
+        {"axis", std::int64_t{1}}, {"k", std::int64_t{11}}, {"largest", largest}};
+    all.push_back(
+        {largest ? "ties" : "ties_min", {{{4, 40}, Fill::integers, -2, 2}}, attributes, false});
+    all.push_back({largest ? "special" : "special_min",
+                   {{{6, 23}, Fill::special}},
+                   attributes,
+                   false,
+                   kFloats});
+  }
+  return all;
+}
+
+// ---- the gradient
+
+std::vector<TensorSpec> infer_backward(const OpSpec& spec) {
+  check_floating(spec);
+  const auto axis = checked_axis(spec);
+  return {{with_size(spec.shape(0), axis, spec.attributes.integer("size")), spec.dtype()}};
+}
+
+RowPlan backward_plan(const OpCall& call) {
+  return plan_rows(call.outputs[0].shape(), call.attributes.integer("axis"));
+}
+
+void run_backward(const OpCall& call, const VariantRun&) {
+  const auto plan = backward_plan(call);
+  const auto kernel = team_kernel(call.queue, kPath, "topk_backward", call.dtype(), Team::item);
+  OpArgs args;
+  args.tensor(call.inputs[0]).tensor(call.inputs[1]).tensor(call.outputs[0]);
+  args.value(plan.outer).value(plan.n).value(plan.inner);
+  args.value(call.inputs[0].shape()[call.attributes.integer("axis")]);
+  enqueue_items(call.queue, kernel, args, plan.rows());
+}
+
+// Places go from (row, r) of dy to (row, index) of dx; `put` moves one element.
+template <class Index, class Put>
+void scatter(const RowPlan& plan, std::int64_t k, Index&& index, Put&& put) {
+  for (std::int64_t row = 0; row < plan.rows(); ++row)
+    for (std::int64_t r = 0; r < k; ++r) {
+      const auto o = row / plan.inner, j = row % plan.inner;
+      const auto from = (o * k + r) * plan.inner + j;
+      put(from, (o * plan.n + index(from)) * plan.inner + j);
+    }
+}
+
+void host_backward(const OpCall& call) {
+  const auto k = call.inputs[0].shape()[call.attributes.integer("axis")];
+  visit_floating(call.dtype(), [&]<class T>(T) {
+    T* dx = output_data<T>(call, 0);
+    std::fill_n(dx, call.outputs[0].numel(), T{});
+    scatter(
+        backward_plan(call), k,
+        [&](std::int64_t at) { return input_data<std::int64_t>(call, 1)[at]; },
+        [&](std::int64_t from, std::int64_t to) { dx[to] = input_data<T>(call, 0)[from]; });
+  });
+}
+
+void reference_backward(RefCall& call) {
+  const auto axis = call.attributes.integer("axis");
+  scatter(
+      plan_rows(call.outputs[0].shape, axis), call.inputs[0].shape[axis],
+      [&](std::int64_t at) {
+        return static_cast<std::int64_t>(call.inputs[1].values[static_cast<std::size_t>(at)]);
+      },
+      [&](std::int64_t from, std::int64_t to) {
+        call.outputs[0].values[static_cast<std::size_t>(to)] =
+            call.inputs[0].values[static_cast<std::size_t>(from)];
+      });
+}
+
+// Indices that differ within a row: counted down along the axis.
+OpSample backward_sample(std::int64_t rows, std::int64_t k, std::int64_t size) {
+  SampleInput dy{{rows, k}}, indices{{rows, k}, Fill::values};
+  indices.dtype = DType::int64;
+  for (std::int64_t i = 0; i < k; ++i) indices.values.push_back(static_cast<double>(size - 1 - i));
+  if (indices.values.empty()) indices.values.push_back(0);
+  return {fmt::format("{}x{}_of_{}", rows, k, size),
+          {dy, indices},
+          {{"axis", std::int64_t{1}}, {"size", size}}};
+}
+
+std::vector<OpSample> backward_samples() {
+  auto columns = backward_sample(1, 3, 7);
+  columns.id = "3x5_axis0";
+  columns.inputs[0].shape = columns.inputs[1].shape = Shape{3, 5};
+  columns.inputs[1].values = {4, 0, 1, 2, 3, 0, 1, 2, 3, 4, 6, 6, 5, 5, 5};
+  columns.attributes = {{"axis", std::int64_t{0}}, {"size", std::int64_t{7}}};
+  return {columns,
+          backward_sample(1, 1, 1),
+          backward_sample(3, 2, 5),
+          backward_sample(3, 0, 5),
+          backward_sample(2, 17, 17),
+          backward_sample(0, 2, 4),
+          backward_sample(70, 1, 9),
+          backward_sample(5, 5, 65),
+          backward_sample(4, 3, 300),
+          backward_sample(600, 2, 4),
+          backward_sample(2, 31, 33),
+          backward_sample(1, 2, 3)};
+}
+
+}  // namespace
+
+std::vector<OpDef> topk_ops() {
+  OpDef op;
+  op.name = "topk";
+  op.summary = "the k largest or smallest along an axis, and where they are";
+  op.dtypes = kFloatsAndInts;
+  op.infer = infer;
+  op.reference = reference;
+  op.host = host;
+  op.variants = row_variants("topk.suited", "topk.group", kPath, plan_of, run);
+  op.backward = [](const OpGradient& g) -> std::vector<Tensor> {
+    if (!g.wants(0) || !g.dy()) return {Tensor()};
+    const auto axis = g.attributes.integer("axis");
+    return {apply("topk_backward", {g.dy(), g.outputs[1]},
+                  {{"axis", axis}, {"size", g.inputs[0].shape()[axis]}})};
+  };
+  op.samples = samples;
+  op.tolerance = [](const OpSpec&) { return Tolerance{0, 0}; };
+  op.tolerance_reason = "values are only moved";
+
+  OpDef backward;
+  backward.name = "topk_backward";
+  backward.summary = "the gradient of topk: dy at the indices, 0 elsewhere";
+  backward.dtypes = kFloats;
+  backward.infer = infer_backward;
+  backward.reference = reference_backward;
+  backward.host = host_backward;
+  backward.variants = {{"topk_backward.rows", "", kPath, nullptr, run_backward}};
+  backward.samples = backward_samples;
+  backward.tolerance = op.tolerance;
+  backward.tolerance_reason = op.tolerance_reason;
+  return {op, backward};
+}
+
+}  // namespace netcl
