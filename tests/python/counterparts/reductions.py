@@ -15,8 +15,15 @@ def _reduction(function):
 
 
 NUMPY.update({"sum": _reduction(np.sum), "mean": _reduction(np.mean), "prod": _reduction(np.prod),
-              "max": _reduction(np.max), "min": _reduction(np.min),
-              "logsumexp": _reduction(special.logsumexp)})
+              "max": _reduction(np.max), "min": _reduction(np.min)})
+
+
+@numpy_op("logsumexp")
+def logsumexp(inputs, at):
+    x = inputs[0]
+    if not x.size:
+        return np.log(np.sum(x, axis=_axes(x, at), keepdims=at.keepdim))
+    return special.logsumexp(x, axis=_axes(x, at), keepdims=at.keepdim)
 
 
 @numpy_op("var")
@@ -41,7 +48,12 @@ def softmax(inputs, at):
 
 @numpy_op("log_softmax")
 def log_softmax(inputs, at):
-    return special.log_softmax(inputs[0], axis=at.axis) if inputs[0].size else inputs[0]
+    x = inputs[0]
+    if not x.size:
+        return x
+    # Not scipy's, which knows a limit where x is infinite; infinity less infinity is NaN.
+    x = x - x.max(axis=at.axis, keepdims=True)
+    return x - np.log(np.exp(x).sum(axis=at.axis, keepdims=True))
 
 
 @numpy_op("cumsum")
@@ -66,9 +78,9 @@ def log_softmax_backward(inputs, at):
 @numpy_op("topk")
 def topk(inputs, at):
     x = inputs[0]
-    # NaN counts as the largest (smallest); a stable sort keeps the first of equal values first.
-    key = np.where(np.isnan(x), -np.inf, -x if at.largest else x)
-    order = np.lexsort((key, ~np.isnan(x)), axis=at.axis)
+    # NaN is larger than everything; a stable sort keeps the first of equal values first.
+    nan = np.isnan(x)
+    order = np.lexsort((np.where(nan, 0, -x if at.largest else x), nan != at.largest), axis=at.axis)
     order = np.take(order, range(at.k), axis=at.axis)
     return np.take_along_axis(x, order, axis=at.axis), order
 

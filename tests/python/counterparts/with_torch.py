@@ -240,3 +240,19 @@ def attention(inputs, at):
     if at.causal:
         scores = scores.masked_fill(~torch.ones(scores.shape[-2:], dtype=torch.bool).tril(), -torch.inf)
     return torch.matmul(F.softmax(scores, dim=-1), v).numpy(), torch.logsumexp(scores, -1).numpy()
+
+
+@torch_op("softmax")
+def softmax(inputs, at):
+    return None if not inputs[0].size else F.softmax(tensors(inputs)[0], dim=at.axis).numpy()
+
+
+@torch_op("log_softmax")
+def log_softmax(inputs, at):
+    return None if not inputs[0].size else F.log_softmax(tensors(inputs)[0], dim=at.axis).numpy()
+
+
+@torch_op("topk")
+def topk(inputs, at):
+    y, _ = torch.topk(tensors(inputs)[0], at.k, dim=at.axis, largest=at.largest)
+    return y.numpy(), None  # of equal values PyTorch takes any
