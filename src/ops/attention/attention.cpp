@@ -343,10 +343,10 @@ void on_host(const OpCall& call, F&& f) {
 std::vector<Tensor> attention_backward(const OpGradient& g) {
   const auto& y = g.outputs[0];
   const auto dy = g.dy() ? g.dy() : Tensor::from_shape(y.queue(), y.shape(), y.dtype());
-  auto grads = call_op(find_op("attention_backward"),
-                       {g.inputs[0], g.inputs[1], g.inputs[2], g.inputs[3], y, g.outputs[1], dy,
-                        g.grads[1]},
-                       g.attributes);
+  auto grads =
+      call_op(find_op("attention_backward"),
+              {g.inputs[0], g.inputs[1], g.inputs[2], g.inputs[3], y, g.outputs[1], dy, g.grads[1]},
+              g.attributes);
   for (std::size_t i = 0; i < 3; ++i)
     if (!g.wants(i)) grads[i] = Tensor();
   return grads;

@@ -1,10 +1,12 @@
 // Loops over rows: the innermost one runs along a row of the image with a fixed tap of the filter,
-// which compilers turn into vectors. Sums are kept in the arithmetic type, a plane at a time.
+// which compilers turn into vectors; float32 goes to oneDNN where it is installed. Sums are kept in
+// the arithmetic type, a plane at a time.
 #include "ops/conv2d/host.h"
 
 #include <cmath>
 
 #include "base/parallel.h"
+#include "ops/onednn.h"
 #include "tensor/convert.h"
 
 namespace netcl::conv {
@@ -151,10 +153,57 @@ void visit_floats(DType dtype, F&& f) {
   });
 }
 
+// ---- float32 by oneDNN's matrix product: w times the columns of an image
+
+// One row of the columns, (c, r, s): the pixels that this tap sees.
+void fill_column(const ConvSizes& g, const float* plane, std::int64_t tap, float* to) {
+  std::fill(to, to + g.pixels(), 0.0F);
+  for_tap(g, tap / g.S, tap % g.S, [&](auto h, auto w0, auto p, Range columns) {
+    const float* row = plane + h * g.W + w0;
+    for (auto q = columns.begin; q < columns.end; ++q) to[p * g.Q + q] = row[q * g.stride_w];
+  });
+}
+
+// y without bias and activation; false where the loops are better or there is no oneDNN.
+bool forward_by_products(const ConvSizes& g, const float* x, const float* w, float* y) {
+  constexpr std::int64_t kThin = 4;
+  if (!onednn::is_available() || g.group_filters() < kThin || g.taps() == 0) return false;
+  const bool as_it_is = g.is_pointwise() && !g.is_strided() && !g.is_padded();
+  std::vector<float> columns(as_it_is ? 0 : static_cast<std::size_t>(g.taps() * g.pixels()));
+  for (std::int64_t i = 0; i < g.N * g.groups; ++i) {
+    const float* image = x + i * g.group_channels() * g.H * g.W;
+    const auto grain = std::max<std::int64_t>(1, 65536 / g.pixels());
+    if (!as_it_is)
+      parallel_for(g.taps(), grain, [&](std::int64_t begin, std::int64_t end) {
+        for (auto row = begin; row < end; ++row)
+          fill_column(g, image + row / (g.R * g.S) * g.H * g.W, row % (g.R * g.S),
+                      columns.data() + row * g.pixels());
+      });
+    const onednn::Factor filters{w + i % g.groups * g.group_filters() * g.taps(), false, g.taps()};
+    const onednn::Factor pixels{as_it_is ? image : columns.data(), false, g.pixels()};
+    if (!onednn::sgemm(g.group_filters(), g.pixels(), g.taps(), filters, pixels,
+                       y + i * g.group_filters() * g.pixels(), g.pixels()))
+      return false;
+  }
+  return true;
+}
+
+void finish_planes(const ConvSizes& g, const float* bias, float* y, ops::Activation activation) {
+  if (bias == nullptr && activation == ops::Activation::none) return;
+  for_planes<float>(g.N * g.K, 0, g.pixels(), [&](auto plane, auto&) {
+    const float b = bias == nullptr ? 0.0F : bias[plane % g.K];
+    float* to = y + plane * g.pixels();
+    for (std::int64_t i = 0; i < g.pixels(); ++i) to[i] = activated(to[i] + b, activation);
+  });
+}
+
 }  // namespace
 
 void host_forward(const ConvSizes& g, const Tensor& x, const Tensor& w, const Tensor& b,
                   const Tensor& y, ops::Activation activation) {
+  if (x.dtype() == DType::float32 &&
+      forward_by_products(g, input<float>(x), input<float>(w), output<float>(y)))
+    return finish_planes(g, input<float>(b), output<float>(y), activation);
   visit_floats(x.dtype(), [&]<class T>(T) {
     using A = arithmetic_t<T>;
     const T* bias = input<T>(b);
