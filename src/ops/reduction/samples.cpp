@@ -52,6 +52,24 @@ OpSample special_rows(const ReductionInfo& info) {
                 -inf, -inf, -inf, -inf, 0.0, -0.0, 1, nan, -1.5, 0.25, 2,   nan});
 }
 
+// Products that a long holds, with every kind of kernel.
+std::vector<OpSample> integer_products(const ReductionInfo& info) {
+  std::vector<OpSample> samples;
+  const auto add = [&](const char* id, const Shape& shape, std::int64_t axis,
+                       std::vector<double> values) {
+    auto sample = given(info, id, shape, std::move(values));
+    sample.attributes = attributes_of(info, {axis}, false);
+    sample.dtypes = {DType::int32, DType::int64};
+    samples.push_back(std::move(sample));
+  };
+  add("integers_3x17", {3, 17}, 1, {1, 2, -1, 3, -2});
+  add("integers_17x3", {17, 3}, 0, {1, 2, -1, 3, -2});
+  add("integers_2x4099", {2, 4099}, 1, {1, -1, 1});
+  add("integers_131x37", {131, 37}, 0, {1, -1, 1});
+  add("integers_3x0", {3, 0}, 1, {1});
+  return samples;
+}
+
 std::vector<OpSample> special_samples(const ReductionInfo& info) {
   std::vector<OpSample> samples{special_rows(info)};
   if (info.needs_elements()) {
@@ -63,12 +81,12 @@ std::vector<OpSample> special_samples(const ReductionInfo& info) {
   if (info.kind == K::logsumexp)
     samples.push_back(
         given(info, "large", {3, 3}, {800, 801, 799, -800, -801, -810, 1e4, 0, -1e4}));
-  if (info.kind == K::prod)  // the gradient must not divide by a zero
-    for (auto& sample : std::vector<OpSample>{
-             given(info, "zeros", {3, 4}, {2, 0, 3, 0.5, 0, 2, 0, 1, 1, 2, 0.5, -1})}) {
-      samples.push_back(sample);
-      samples.back().gradient = true;
-    }
+  if (info.kind == K::prod) {
+    auto zeros = given(info, "zeros", {3, 4}, {2, 0, 3, 0.5, 0, 2, 0, 1, 1, 2, 0.5, -1});
+    zeros.gradient = true;  // which must not divide by a zero
+    samples.push_back(zeros);
+    for (auto& sample : integer_products(info)) samples.push_back(std::move(sample));
+  }
   if (info.kind == K::var) {
     auto shifted = sample_of(info, {3, 257}, {1});
     shifted.id = "far_from_zero";
@@ -134,11 +152,12 @@ std::vector<Form> forms_of(const ReductionInfo& info) {
 std::vector<OpSample> reduction_samples(const ReductionInfo& info) {
   std::vector<OpSample> samples;
   for (const auto& form : forms_of(info)) {
-    // Half holds no 4099 different values between -500 and 500, and var of one element is NaN.
+    // var of one element is NaN, and so is its gradient.
     auto sample = sample_of(info, form.shape, form.axes, form.keepdim);
     if (info.kind == K::var && form.shape == Shape{5, 1, 13}) sample.gradient = false;
     if (info.kind == K::prod && form.shape.numel() > 2000)
       sample.inputs[0].low = 0.9995, sample.inputs[0].high = 1.0005;
+    if (info.kind == K::prod) sample.dtypes = kFloats;
     samples.push_back(std::move(sample));
   }
   for (auto& sample : special_samples(info)) samples.push_back(std::move(sample));
