@@ -164,6 +164,8 @@ struct OpDef {
   std::function<KernelProblem(const OpCall&)> problem = nullptr;
 
   std::function<std::vector<OpSample>()> samples;
+  // Sizes of real work: what `netcl tune` measures. Null: nothing.
+  std::function<std::vector<OpSample>()> tuning = nullptr;
   std::function<Tolerance(const OpSpec&)> tolerance = nullptr;
   std::string tolerance_reason = {};
 

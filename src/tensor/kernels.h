@@ -34,6 +34,9 @@ std::uint64_t random_blocks(DType dtype, std::int64_t count);
 void enqueue_random(const Queue& queue, const ElementLaunch& launch, const Buffer& to, DType dtype,
                     std::int64_t count, std::uint64_t seed);
 
+// Makes the kernels known to `netcl tune`.
+void register_tensor_tunables();
+
 // The same kernels on memory of their own, to be tuned.
 TunableProblem scratch_copy_problem(const Queue& queue, DType from, DType to, std::size_t rank,
                                     std::uint64_t n);

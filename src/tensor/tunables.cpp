@@ -83,7 +83,7 @@ TunableProblem scratch_random_problem(const Queue& queue, DType dtype, Distribut
                       });
 }
 
-void register_builtin_tunables() {
+void register_tensor_tunables() {
   register_tunable_op("copy", [](const Queue& queue) {
     std::vector<TunableProblem> problems;
     for (const auto side : kSides)

@@ -311,6 +311,8 @@ OpDef make_element_op(const ElementRow& row) {
     return problem;
   };
   op.samples = [&row] { return element_samples(row); };
+  // All rows share what is found: the kernel is the same but for its expression.
+  if (std::string_view(row.name) == "add") op.tuning = [&row] { return element_tuning(row); };
   op.tolerance = [&row](const OpSpec&) { return Tolerance{row.ulps, row.terms}; };
   op.tolerance_reason = "rounding of the result, and what OpenCL C promises for its functions";
   op.takes_views = op.writes_views = op.may_be_in_place = true;

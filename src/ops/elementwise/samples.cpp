@@ -78,4 +78,13 @@ std::vector<OpSample> element_samples(const ElementRow& row) {
   return samples;
 }
 
+std::vector<OpSample> element_tuning(const ElementRow& row) {
+  std::vector<OpSample> samples;
+  for (const std::int64_t n : {1 << 12, 1 << 16, 1 << 20, 1 << 24})
+    samples.push_back(sample_of(row, fmt::format("{}", n), {{n}}));
+  for (const std::int64_t n : {64, 1024})
+    samples.push_back(sample_of(row, fmt::format("{0}x{0}+{0}", n), {{n, n}, {n}}));
+  return samples;
+}
+
 }  // namespace netcl

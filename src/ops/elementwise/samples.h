@@ -7,5 +7,7 @@
 namespace netcl {
 
 std::vector<OpSample> element_samples(const ElementRow& row);
+// Sizes that stay in a cache, and sizes that do not.
+std::vector<OpSample> element_tuning(const ElementRow& row);
 
 }  // namespace netcl

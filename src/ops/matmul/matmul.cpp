@@ -94,6 +94,7 @@ OpDef matmul_op() {
   op.variants = matmul_variants(plan);
   op.problem = [plan](const OpCall& call) { return problem_of(plan(call)); };
   op.samples = matmul_samples;
+  op.tuning = matmul_tuning;
   op.tolerance = [](const OpSpec& spec) {
     const auto& a = spec.shape(0);
     return Tolerance{2, static_cast<double>(a[a.rank() - 1])};

@@ -65,6 +65,12 @@ std::vector<OpSample> matmul_samples() {
   return samples;
 }
 
+std::vector<OpSample> matmul_tuning() {
+  return {product({256, 256}, {256, 256}), product({1024, 1024}, {1024, 1024}),
+          product({64, 1024}, {1024, 4096}), product({1, 1024}, {1024, 1024}),
+          product({1024, 1024}, {1024, 1})};
+}
+
 std::vector<OpSample> linear_samples() {
   std::vector<OpSample> samples;
   const auto add = [&](const Shape& x, std::int64_t out, bool bias, std::int64_t activation) {

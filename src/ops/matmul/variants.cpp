@@ -265,16 +265,23 @@ void run_packed(const OpCall& call, const MatmulPlan& plan, const VariantRun& wi
           {rows, columns, plan.batches()}, {1, 1, 1});
 }
 
-VariantSpace packed_space(const MatmulPlan& plan, const ExtendedDeviceProfile& profile,
-                          const KernelConfig& config) {
+VariantSpace packed_space(const MatmulPlan& plan, const KernelConfig& config) {
   // The rule thinks in floats; vectors of other elements have the same number of bytes.
   const auto size = static_cast<std::int64_t>(size_of(compute_dtype(plan.dtype())));
   const auto vec = std::max<std::int64_t>(config.vector_width * 4 / size, 2);
-  (void)profile;
-  return {{{"MR", {4, 6, 8, 12}}, {"NV", {1, 2, 3, 4}}, {"VEC", {4, 8, 16}}},
-          {{"MR", config.tile_m}, {"NV", 2}, {"VEC", vec}},
-          nullptr,
-          problem_sizes(plan)};
+  VariantSpace space;
+  space.tunables = {{"MR", {4, 6, 8, 12}}, {"NV", {1, 2, 3, 4}}, {"VEC", {vec}}};
+  space.defaults = {{"MR", config.tile_m}, {"NV", 2}, {"VEC", vec}};
+  // The accumulators and one row of operands have to fit the registers; fewer than eight
+  // accumulators cannot hide the latency of the multiplications.
+  space.declines = [](const Parameters& p) {
+    const auto sums = p.at("MR") * p.at("NV");
+    return sums + p.at("NV") + 1 > 32 || sums < 8
+               ? fmt::format("{} accumulators are too few or too many", sums)
+               : std::string();
+  };
+  space.sizes = problem_sizes(plan);
+  return space;
 }
 
 }  // namespace
@@ -296,10 +303,8 @@ std::vector<OpVariant> matmul_variants(Plan plan) {
   packed.run = [plan](const OpCall& call, const VariantRun& with) {
     run_packed(call, plan(call), with);
   };
-  packed.space = [plan](const OpCall& call, const ExtendedDeviceProfile& profile,
-                        const KernelConfig& config) {
-    return packed_space(plan(call), profile, config);
-  };
+  packed.space = [plan](const OpCall& call, const ExtendedDeviceProfile&,
+                        const KernelConfig& config) { return packed_space(plan(call), config); };
 
   OpVariant vectorized{"matmul.vectorized", "MATMUL_VECTORIZED", kVectorized};
   vectorized.declines = [plan](const OpCall& call, const ExtendedDeviceProfile&) {
