@@ -14,7 +14,7 @@ PYTHON := .venv/bin/python
 say = @printf '\n== %s\n' "$(1)"
 
 .PHONY: help setup build test demo bench format lint tidy dev test-dev test-release test-asan \
-  test-tsan test-cpu-only test-torch test-large docs-ops clean
+  test-tsan test-cpu-only test-torch test-large selftest docs-ops clean
 
 help:  ## this list
 	@echo "netcl: targets"
@@ -72,6 +72,12 @@ test-torch: build  ## the references also against PyTorch (installs Debian's pyt
 	  $$sudo apt-get install -y -qq --no-install-recommends python3-torch python3-scipy python3-pytest; }
 	@NETCL_REFERENCE_DUMP=build/release/bin/reference_dump PYTHONDONTWRITEBYTECODE=1 \
 	  /usr/bin/python3 -m pytest -q -p no:cacheprovider tests/python/test_references.py
+
+selftest: build  ## every op, kernel, dtype and sample on the OpenCL device and the CPU backend (slow: compiles all kernels)
+	$(call say,selftest: every case on the best device)
+	@build/release/bin/netcl selftest
+	$(call say,selftest: every case on the CPU backend)
+	@build/release/bin/netcl selftest --device cpu
 
 test-large: build  ## tensors of more than 2^31 elements (needs 5 GB of memory; not part of test)
 	$(call say,test: large tensors)

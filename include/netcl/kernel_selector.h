@@ -41,7 +41,9 @@ enum class KernelVariant : std::uint8_t {
   REDUCTION_CHUNKED,  // CPUs: one work-item per chunk, no barriers
   BATCHNORM_NAIVE,
   BATCHNORM_FUSED,
-  CUSTOM,  // a kernel of a user's rule; its name is in KernelConfig::extra["kernel"]
+  ROWWISE_ITEM,   // a work-item per row, no barriers
+  ROWWISE_GROUP,  // a work-group per row
+  CUSTOM,         // a kernel of a user's rule; its name is in KernelConfig::extra["kernel"]
 };
 
 inline constexpr int kKernelVariants = static_cast<int>(KernelVariant::CUSTOM) + 1;
@@ -75,6 +77,9 @@ struct KernelConfig {
 //   elementwise  shapes of the operands                allow_vectorized
 //   reduction    shapes x, or (results, elements each) kind
 //   batchnorm    shapes x (N, C, ...)                  training, fuse_relu
+//   rowwise      shapes (outer, elements, inner)       softmax, norms, attention: a result per row
+// Every op adds its own name as the attribute `name`: several share the rules of elementwise,
+// reduction and rowwise.
 struct KernelProblem {
   std::string op;
   std::vector<Shape> shapes;

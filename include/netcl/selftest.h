@@ -33,6 +33,9 @@ struct SelftestOptions {
   // id from its beginning. Several are separated by commas; empty: all.
   std::string filter;
   bool gradients = true;
+  // Every kernel in its first dtype, the others only as the selector would run them: a third of the
+  // kernels to compile, which is most of the time of a first run.
+  bool quick = false;
   std::size_t max_failures = 50;  // the run ends there
   // Told before each case.
   std::function<void(const std::string& id, std::size_t done)> progress;
@@ -42,6 +45,6 @@ struct SelftestOptions {
 SelftestReport selftest(const Queue& queue, const SelftestOptions& options = {});
 
 // The ids that a filter selects on a device, without running them.
-std::vector<std::string> selftest_cases(const Queue& queue, const std::string& filter = "");
+std::vector<std::string> selftest_cases(const Queue& queue, const SelftestOptions& options = {});
 
 }  // namespace netcl

@@ -21,6 +21,7 @@ constexpr std::int64_t kTinyOutput = 256, kSmallMap = 256;
 constexpr std::int64_t kVectorElements = 1024;
 constexpr std::int64_t kSequentialElements = 256, kParallelElements = 65536;
 constexpr std::int64_t kManyResults = 256, kShortRow = 64;
+constexpr std::int64_t kWideInner = 32, kManyRows = 4096;  // of rows side by side
 constexpr std::int64_t kThinGroup = 8, kWinogradChannels = 8;
 constexpr std::size_t kUsefulGroup = 32;
 
@@ -278,6 +279,22 @@ Why batchnorm_fused(Input in) {
   return in.problem.integer("training", 1) == 0 ? kHolds : "training needs the statistics first";
 }
 
+// Shapes (outer, elements of a row, inner).
+Why rowwise_short(Input in) {
+  if (in.problem.shapes.empty() || in.problem.shapes[0].rank() != 3)
+    return "the shape (outer, elements, inner) is not given";
+  const auto n = in.problem.shapes[0][1];
+  return n < kShortRow ? kHolds : fmt::format("rows of {} elements", n);
+}
+
+Why rowwise_side_by_side(Input in) {
+  if (in.problem.shapes.empty() || in.problem.shapes[0].rank() != 3)
+    return "the shape (outer, elements, inner) is not given";
+  const auto& shape = in.problem.shapes[0];
+  if (shape[2] >= kWideInner && shape[0] * shape[2] >= kManyRows) return kHolds;
+  return fmt::format("{} rows, {} side by side", shape[0] * shape[2], shape[2]);
+}
+
 constexpr BuiltinRule kRules[] = {
     {"matmul", V::MATMUL_GEMV, "one row or one column, from 100,000 operations",
      "every element of the matrix is used once, so memory decides; a tile would compute 16 or more "
@@ -360,6 +377,16 @@ constexpr BuiltinRule kRules[] = {
      "the statistics are constants, so one pass over memory does both", batchnorm_fused,
      configure_per_item},
     {"batchnorm", V::BATCHNORM_NAIVE, "always", "works everywhere", always, configure_nothing},
+
+    {"rowwise", V::ROWWISE_ITEM, "CPU", "a core walks a row alone; barriers would cost more",
+     not_cpu, configure_per_item},
+    {"rowwise", V::ROWWISE_ITEM, "rows of under 64 elements", "a work-group would be mostly idle",
+     rowwise_short, configure_per_item},
+    {"rowwise", V::ROWWISE_ITEM, "from 4096 rows, 32 or more side by side in memory",
+     "neighbouring items read neighbouring elements, and there are enough of them",
+     rowwise_side_by_side, configure_per_item},
+    {"rowwise", V::ROWWISE_GROUP, "always", "the items of a group share a long row", always,
+     configure_reduction_parallel},
 };
 
 constexpr std::string_view kStrategies[] = {"auto", "portable", "optimized"};

@@ -101,10 +101,11 @@ VariantChoice choose_forced(const OpCall& call, const ExtendedDeviceProfile& pro
 }
 
 VariantChoice choose_by_rules(const OpCall& call, const ExtendedDeviceProfile& profile) {
-  const auto problem = call.op.problem(call);
+  auto problem = call.op.problem(call);
+  problem.attributes.emplace("name", call.op.name);  // several ops may share their rules
   const auto decision = get_kernel_selector().decide(problem, profile);
   const auto* variant = find_variant(call.op, decision->kernel);
-  if (variant == nullptr && decision->by_user)
+  if (variant == nullptr && decision->by_user && !is_user_variant(decision->kernel))
     fail<ArgumentError>(
         "[{}] a rule of the selector names the kernel {}, which this op does not have: {}",
         call.op.name, decision->kernel, join(variant_names(call.op), ", "));

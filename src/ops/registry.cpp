@@ -78,6 +78,15 @@ const OpVariant* find_user_variant(std::string_view op, std::string_view variant
   return nullptr;
 }
 
+bool is_user_variant(std::string_view variant) {
+  auto& users = user_variants();
+  const std::lock_guard lock(users.mutex);
+  for (const auto& [op, variants] : users.of)
+    for (const auto& one : variants)
+      if (variant == one.name) return true;
+  return false;
+}
+
 void register_variant(const std::string& op, OpVariant variant) {
   find_op(op);
   check<ArgumentError>(static_cast<bool>(variant.run), "[ops] variant {} of {} must have a run",

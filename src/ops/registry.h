@@ -14,6 +14,7 @@ const OpDef* find_op_or_null(std::string_view name);
 // Names of an op's variants, those of users too.
 std::vector<std::string> variant_names(const OpDef& op);
 const OpVariant* find_user_variant(std::string_view op, std::string_view variant);
+bool is_user_variant(std::string_view variant);  // of any op
 
 namespace detail {
 // Generated: the ops of all folders.

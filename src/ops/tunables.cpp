@@ -1,5 +1,5 @@
-// The ops as problems for `netcl tune`: their sizes of real work, with the variant that the selector
-// takes for them on the device.
+// The ops as problems for `netcl tune`: their sizes of real work, with the variant that the
+// selector takes for them on the device.
 #include "netcl/tunables.h"
 
 #include "base/format.h"
@@ -18,7 +18,8 @@ Tensor make_tensor(const Queue& queue, const SampleInput& input, DType dtype, st
 }
 
 // Empty when the variant that would run has nothing to tune.
-std::vector<TunableProblem> problem_of(const OpDef& op, const OpSample& sample, const Queue& queue) {
+std::vector<TunableProblem> problem_of(const OpDef& op, const OpSample& sample,
+                                       const Queue& queue) {
   const auto dtype = sample.dtypes.empty() ? op.dtypes[0] : sample.dtypes[0];
   OpSpec spec{op, {}, sample.attributes};
   std::vector<Tensor> inputs;

@@ -173,17 +173,21 @@ std::string Case::id() const {
 }
 
 std::vector<Case> cases_of(const OpDef& op, const std::vector<OpSample>& samples,
-                           const Queue& queue, bool gradients) {
+                           const Queue& queue, const SelftestOptions& options) {
   std::vector<Case> cases;
-  for (const auto& way : ways_of(op, queue))
+  const auto ways = ways_of(op, queue);
+  for (const auto& way : ways)
     for (const auto& sample : samples)
       for (const auto dtype : sample.dtypes.empty() ? op.dtypes : sample.dtypes) {
-        if (way == "auto" && dtype != op.dtypes[0]) continue;
+        const bool chosen = way == "auto" || ways.size() == 1;
+        if (options.quick && !chosen && dtype != op.dtypes[0]) continue;
         cases.push_back({&op, &sample, way, dtype, Layout::dense});
-        if (runs_as_views(sample) && way != "auto")
+        // What the selector takes was tried on views when it was forced, or will be here.
+        const bool again = way == "auto" && (!options.quick || dtype == op.dtypes[0]);
+        if (runs_as_views(sample) && !again)
           cases.push_back({&op, &sample, way, dtype, Layout::views});
       }
-  if (op.backward && gradients)
+  if (op.backward && options.gradients)
     for (const auto& sample : samples)
       if (sample.gradient)
         cases.push_back({&op, &sample, "gradient", DType::float64, Layout::dense});

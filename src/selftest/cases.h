@@ -19,7 +19,7 @@ struct Case {
 
 // The cases of one op on a device, in order.
 std::vector<Case> cases_of(const OpDef& op, const std::vector<OpSample>& samples,
-                           const Queue& queue, bool gradients);
+                           const Queue& queue, const SelftestOptions& options);
 
 struct Outcome {
   enum class Kind { passed, failed, declined } kind = Kind::passed;

@@ -17,7 +17,7 @@ using selftest_detail::Filter, selftest_detail::Outcome;
 bool run_op(const OpDef& op, const Queue& queue, const SelftestOptions& options,
             const Filter& filter, SelftestCounts& counts, SelftestReport& report) {
   const auto samples = op.samples();
-  for (const auto& one : selftest_detail::cases_of(op, samples, queue, options.gradients)) {
+  for (const auto& one : selftest_detail::cases_of(op, samples, queue, options)) {
     const auto id = one.id();
     if (!filter.matches(id)) continue;
     try {
@@ -66,13 +66,13 @@ SelftestReport selftest(const Queue& queue, const SelftestOptions& options) {
   return selftest_detail::run_ops(all_ops(), queue, options);
 }
 
-std::vector<std::string> selftest_cases(const Queue& queue, const std::string& filter) {
-  const selftest_detail::Filter wanted(filter);
+std::vector<std::string> selftest_cases(const Queue& queue, const SelftestOptions& options) {
+  const selftest_detail::Filter wanted(options.filter);
   std::vector<std::string> ids;
   for (const auto* op : all_ops()) {
     if (!wanted.may_match_prefix(op->name + "/")) continue;
     const auto samples = op->samples();
-    for (const auto& one : selftest_detail::cases_of(*op, samples, queue, true))
+    for (const auto& one : selftest_detail::cases_of(*op, samples, queue, options))
       if (auto id = one.id(); wanted.matches(id)) ids.push_back(std::move(id));
   }
   return ids;

@@ -47,6 +47,10 @@ KernelProblem reduction_rows(std::int64_t results, std::int64_t n) {
   return {"reduction", {Shape{results, n}}, DType::float32, {}};
 }
 
+KernelProblem rowwise(std::int64_t outer, std::int64_t n, std::int64_t inner) {
+  return {"rowwise", {Shape{outer, n, inner}}, DType::float32, {}};
+}
+
 KernelProblem batchnorm(bool training, bool fuse_relu) {
   return {"batchnorm",
           {Shape{8, 64, 56, 56}},
@@ -75,6 +79,9 @@ std::vector<KernelProblem> all_problems() {
                                       reduction(65535),
                                       reduction(1 << 20),
                                       reduction_rows(10000, 8),
+                                      rowwise(128, 1000, 1),
+                                      rowwise(128, 8, 1),
+                                      rowwise(128, 1000, 64),
                                       batchnorm(false, true),
                                       batchnorm(true, true),
                                       batchnorm(false, false)};
@@ -141,6 +148,11 @@ TEST(SelectorRules, DevicesGetTheirKernels) {
       {"a100", batchnorm(false, true), V::BATCHNORM_FUSED},
       {"a100", batchnorm(true, true), V::BATCHNORM_NAIVE},
       {"a100", batchnorm(false, false), V::BATCHNORM_NAIVE},
+      {"pocl_epyc", rowwise(128, 1000, 1), V::ROWWISE_ITEM},
+      {"a100", rowwise(128, 1000, 1), V::ROWWISE_GROUP},
+      {"a100", rowwise(128, 63, 1), V::ROWWISE_ITEM},
+      {"a100", rowwise(128, 1000, 32), V::ROWWISE_ITEM},
+      {"a100", rowwise(128, 1000, 31), V::ROWWISE_GROUP},
       // AMD
       {"rx_580", large, V::MATMUL_REGISTER_TILED},
       {"rx_6800", large, V::MATMUL_REGISTER_TILED},

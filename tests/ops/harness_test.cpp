@@ -283,7 +283,7 @@ TEST(Harness, FindsWrongGradients) {
 
 TEST(Harness, EveryIdIsAFilterForExactlyItsCase) {
   test::on_every_device([](const Queue& queue) {
-    const auto ids = selftest_cases(queue, "lt,sign/gradient");
+    const auto ids = selftest_cases(queue, {.filter = "lt,sign/gradient"});
     ASSERT_GT(ids.size(), 20u);
     for (std::size_t k = 0; k < ids.size(); k += 7) {
       std::vector<std::string> told;

@@ -1,25 +1,40 @@
-// The harness over all ops on every device at hand.
+// The harness over all ops on every device at hand: quick, because a fresh machine has to compile
+// every kernel first. `make selftest` runs all of it.
 #include "netcl/selftest.h"
 
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 
+#include "netcl/op_info.h"
 #include "support/devices.h"
 
 namespace netcl {
 namespace {
 
-// NETCL_SELFTEST_FILTER is read by this test alone, to run one case again.
-std::string filter_from_environment() {
-  const char* filter = std::getenv("NETCL_SELFTEST_FILTER");
-  return filter == nullptr ? "" : filter;
+std::string from_environment(const char* name, const char* otherwise) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? otherwise : value;
+}
+
+// NETCL_SELFTEST_FILTER runs some cases again; NETCL_SELFTEST_PART=0 or 1 every second op, so that
+// two processes share the work. Only this test reads them.
+std::string wanted_filter() {
+  const auto filter = from_environment("NETCL_SELFTEST_FILTER", "");
+  const auto part = from_environment("NETCL_SELFTEST_PART", "");
+  if (!filter.empty() || part.empty()) return filter;
+  std::string names;
+  std::size_t index = 0;
+  for (const auto& op : list_ops())
+    if (std::to_string(index++ % 2) == part) names += op.name + ",";
+  return names;
 }
 
 TEST(Selftest, every_op_is_right_on_every_device) {
   test::on_every_device([](const Queue& queue) {
     SelftestOptions options;
-    options.filter = filter_from_environment();
+    options.filter = wanted_filter();
+    options.quick = true;
     const auto report = selftest(queue, options);
     for (const auto& failure : report.failures)
       ADD_FAILURE() << failure.id << ": " << failure.message

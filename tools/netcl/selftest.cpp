@@ -22,7 +22,7 @@ constexpr int kProblem = 1, kUsage = 2, kInterrupted = 130;
 struct SelftestRequest {
   std::string device = "auto";
   std::string filter;
-  bool no_gradients = false, list = false, json = false;
+  bool no_gradients = false, quick = false, list = false, json = false;
 };
 
 // One line that is written over on a terminal, a line every ten seconds elsewhere.
@@ -63,11 +63,12 @@ std::string quoted(const std::string& text) {
   return result + "'";
 }
 
-std::vector<std::string> wanted_cases(const SelftestRequest& request, const Queue& queue) {
-  auto ids = selftest_cases(queue, request.filter);
-  if (request.no_gradients)
-    std::erase_if(ids, [](const std::string& id) { return id.find("/gradient/") != id.npos; });
-  return ids;
+SelftestOptions options_of(const SelftestRequest& request) {
+  SelftestOptions options;
+  options.filter = request.filter;
+  options.gradients = !request.no_gradients;
+  options.quick = request.quick;
+  return options;
 }
 
 int no_such_case(const SelftestRequest& request, const Queue& queue) {
@@ -124,7 +125,8 @@ int exit_code(const SelftestReport& report) {
 
 int run(const SelftestRequest& request) {
   const auto device = manager().default_device(request.device);
-  const auto ids = wanted_cases(request, device.queue);
+  auto options = options_of(request);
+  const auto ids = selftest_cases(device.queue, options);
   if (ids.empty()) return no_such_case(request, device.queue);
   if (request.list) {
     for (const auto& id : ids) fmt::print("{}\n", id);
@@ -133,9 +135,6 @@ int run(const SelftestRequest& request) {
   if (!request.json) fmt::print("{} cases on {}\n\n", ids.size(), device.device_name);
   std::fflush(stdout);
   CaseProgress progress(ids.size());
-  SelftestOptions options;
-  options.filter = request.filter;
-  options.gradients = !request.no_gradients;
   options.progress = [&progress](const std::string& id, std::size_t) { progress.before(id); };
   const auto report = selftest(device.queue, options);
   progress.clear();
@@ -161,6 +160,8 @@ void add_selftest(CLI::App& app, Action& action) {
   command->add_option("--device", request->device, "a selector, as in `netcl devices`");
   command->add_option("--filter", request->filter, "cases, e.g. add or 'matmul/*/f16/*'");
   command->add_flag("--no-gradients", request->no_gradients, "without the checks of gradients");
+  command->add_flag("--quick", request->quick,
+                    "other dtypes than the first only with the kernel that would be chosen");
   command->add_flag("--list", request->list, "print the ids of the cases, run none");
   command->add_flag("--json", request->json, "the report as JSON");
   command->callback([request, &action] { action = [request] { return run(*request); }; });

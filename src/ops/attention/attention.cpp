@@ -367,11 +367,15 @@ OpDef forward_op() {
   op.reference = forward_reference;
   op.host = [](const OpCall& call) { on_host(call, [](const auto& host) { host.forward(); }); };
   op.backward = attention_backward;
-  OpVariant groups{"attention.groups", "", kForward};
+  OpVariant groups{"attention.groups", "ROWWISE_GROUP", kForward};
   groups.run = [](const OpCall& call, const VariantRun&) { run_groups(call); };
-  OpVariant rows{"attention.rows", "", kForward};
+  OpVariant rows{"attention.rows", "ROWWISE_ITEM", kForward};
   rows.run = [](const OpCall& call, const VariantRun&) { run_rows(call); };
   op.variants = {rows, groups};
+  op.problem = [](const OpCall& call) {
+    const auto plan = plan_attention(call);
+    return KernelProblem{"rowwise", {Shape{plan.batches * plan.L, plan.S, 1}}, call.dtype(), {}};
+  };
   op.samples = attention_samples;
   op.tolerance = [](const OpSpec& spec) {
     return Tolerance{4, 16.0 + static_cast<double>(spec.shape(0)[spec.shape(0).rank() - 1])};

@@ -212,8 +212,8 @@ std::vector<OpDef> batch_norm_ops() {
   train.reference = reference_batch_train;
   train.host = host_batch_train;
   train.backward = train_gradient;
-  train.variants =
-      row_variants("batch_norm_train.suited", "batch_norm_train.group", kPath, rows_of, run_train);
+  set_row_variants(train, "batch_norm_train.item", "batch_norm_train.group", kPath, rows_of,
+                   run_train);
   train.samples = batch_train_samples;
   train.tolerance = train_tolerance;
   train.tolerance_reason = "statistics of elements up to 3, rounded a few times";
@@ -225,8 +225,8 @@ std::vector<OpDef> batch_norm_ops() {
   backward.infer = infer_backward;
   backward.reference = reference_batch_backward;
   backward.host = host_batch_backward;
-  backward.variants = row_variants("batch_norm_backward.suited", "batch_norm_backward.group", kPath,
-                                   rows_of, run_backward);
+  set_row_variants(backward, "batch_norm_backward.item", "batch_norm_backward.group", kPath,
+                   rows_of, run_backward);
   backward.samples = batch_backward_samples;
   backward.tolerance = [](const OpSpec& spec) {
     return Tolerance{8, 32 + static_cast<double>(spec.shape(0).numel()) / 8};

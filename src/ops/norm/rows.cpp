@@ -19,19 +19,19 @@ enum class Kind { layer, rms, group };
 struct NormInfo {
   Kind kind;
   const char *name, *backward, *summary;
-  const char *suited, *group_variant, *backward_suited, *backward_group;
+  const char *item, *group_variant, *backward_item, *backward_group;
   bool rms() const { return kind == Kind::rms; }
 };
 
 constexpr NormInfo kInfos[] = {
     {Kind::layer, "layer_norm", "layer_norm_backward", "mean 0 and variance 1 over the last axes",
-     "layer_norm.suited", "layer_norm.group", "layer_norm_backward.suited",
+     "layer_norm.item", "layer_norm.group", "layer_norm_backward.item",
      "layer_norm_backward.group"},
     {Kind::rms, "rms_norm", "rms_norm_backward", "mean square 1 over the last axes",
-     "rms_norm.suited", "rms_norm.group", "rms_norm_backward.suited", "rms_norm_backward.group"},
+     "rms_norm.item", "rms_norm.group", "rms_norm_backward.item", "rms_norm_backward.group"},
     {Kind::group, "group_norm", "group_norm_backward",
-     "mean 0 and variance 1 over the channels of each group", "group_norm.suited",
-     "group_norm.group", "group_norm_backward.suited", "group_norm_backward.group"},
+     "mean 0 and variance 1 over the channels of each group", "group_norm.item", "group_norm.group",
+     "group_norm_backward.item", "group_norm_backward.group"},
 };
 
 NormPlan plan_of(Kind kind, const Shape& shape, const Attributes& attributes) {
@@ -409,8 +409,8 @@ OpDef make(const NormInfo& info) {
   op.infer = [&info](const OpSpec& spec) { return infer(info, spec); };
   op.reference = [&info](RefCall& call) { reference(info, call, false); };
   op.host = [&info](const OpCall& call) { host(info, call); };
-  op.variants = row_variants(
-      info.suited, info.group_variant, kPath,
+  set_row_variants(
+      op, info.item, info.group_variant, kPath,
       [&info](const OpCall& call) {
         const auto plan = plan_of(info.kind, call.inputs[0].shape(), call.attributes);
         return RowPlan{plan.rows, plan.n, 1};
@@ -438,8 +438,8 @@ OpDef make_backward(const NormInfo& info) {
   op.infer = [&info](const OpSpec& spec) { return infer_backward(info, spec); };
   op.reference = [&info](RefCall& call) { reference(info, call, true); };
   op.host = [&info](const OpCall& call) { host_backward(info, call); };
-  op.variants = row_variants(
-      info.backward_suited, info.backward_group, kPath,
+  set_row_variants(
+      op, info.backward_item, info.backward_group, kPath,
       [&info](const OpCall& call) {
         const auto plan = plan_of(info.kind, call.inputs[0].shape(), call.attributes);
         return RowPlan{plan.rows, plan.n, 1};

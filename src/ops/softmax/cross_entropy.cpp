@@ -295,15 +295,15 @@ OpDef labels_op(bool backward) {
 
 std::vector<OpDef> cross_entropy_ops() {
   auto forward = labels_op(false), backward = labels_op(true);
-  forward.variants =
-      row_variants("cross_entropy.suited", "cross_entropy.group", kPath, plan_of, run_labels);
+  set_row_variants(forward, "cross_entropy.item", "cross_entropy.group", kPath, plan_of,
+                   run_labels);
   forward.backward = [](const OpGradient& g) -> std::vector<Tensor> {
     if (!g.wants(0) || !g.dy()) return {Tensor(), Tensor()};
     return {apply("cross_entropy_backward", {g.inputs[0], g.inputs[1], g.dy()}, g.attributes),
             Tensor()};
   };
-  backward.variants = row_variants(
-      "cross_entropy_backward.suited", "cross_entropy_backward.group", kPath, plan_of,
+  set_row_variants(
+      backward, "cross_entropy_backward.item", "cross_entropy_backward.group", kPath, plan_of,
       [](const OpCall& call, Team team) { run_plain("cross_entropy_backward", call, team); });
 
   OpDef soft;
@@ -317,8 +317,8 @@ std::vector<OpDef> cross_entropy_ops() {
   };
   soft.reference = [](RefCall& call) { reference(call, false, false); };
   soft.host = host_probabilities;
-  soft.variants = row_variants(
-      "cross_entropy_probabilities.suited", "cross_entropy_probabilities.group", kPath, plan_of,
+  set_row_variants(
+      soft, "cross_entropy_probabilities.item", "cross_entropy_probabilities.group", kPath, plan_of,
       [](const OpCall& call, Team team) { run_plain("cross_entropy_probabilities", call, team); });
   soft.backward = [](const OpGradient& g) -> std::vector<Tensor> {
     if (!g.dy()) return {Tensor(), Tensor()};

@@ -5,7 +5,7 @@
 namespace netcl {
 namespace {
 
-constexpr std::int64_t kGroup = 256, kShortRow = 64;
+constexpr std::int64_t kGroup = 256;
 
 }  // namespace
 
@@ -16,21 +16,17 @@ RowPlan plan_rows(const Shape& shape, std::int64_t axis) {
   return plan;
 }
 
-Team suited_team(const ExtendedDeviceProfile& profile, const RowPlan& plan) {
-  const bool coalesced = plan.inner >= 32 && plan.rows() >= 4096;
-  return profile.is_cpu || plan.n < kShortRow || coalesced ? Team::item : Team::group;
-}
-
-std::vector<OpVariant> row_variants(const char* suited, const char* group, const char* path,
-                                    const std::function<RowPlan(const OpCall&)>& plan,
-                                    const TeamRun& run) {
-  OpVariant first{suited, "", path};
-  first.run = [plan, run](const OpCall& call, const VariantRun&) {
-    run(call, suited_team(device_profile(call.queue), plan(call)));
+void set_row_variants(OpDef& op, const char* item, const char* group, const char* path,
+                      const std::function<RowPlan(const OpCall&)>& plan, const TeamRun& run) {
+  OpVariant alone{item, "ROWWISE_ITEM", path};
+  alone.run = [run](const OpCall& call, const VariantRun&) { run(call, Team::item); };
+  OpVariant together{group, "ROWWISE_GROUP", path};
+  together.run = [run](const OpCall& call, const VariantRun&) { run(call, Team::group); };
+  op.variants = {std::move(alone), std::move(together)};
+  op.problem = [plan](const OpCall& call) {
+    const auto rows = plan(call);
+    return KernelProblem{"rowwise", {Shape{rows.outer, rows.n, rows.inner}}, call.dtype(), {}};
   };
-  OpVariant second{group, "", path};
-  second.run = [run](const OpCall& call, const VariantRun&) { run(call, Team::group); };
-  return {first, second};
 }
 
 KernelPtr team_kernel(const Queue& queue, const char* path, const char* kernel, DType dtype,

@@ -16,15 +16,12 @@ struct RowPlan {
 RowPlan plan_rows(const Shape& shape, std::int64_t axis);
 
 enum class Team { item, group };
-// What suits: a work-item per row on CPUs, for short rows, and where neighbouring items read
-// neighbouring elements anyway; else a work-group.
-Team suited_team(const ExtendedDeviceProfile& profile, const RowPlan& plan);
 
-// "x.suited", which chooses as above, and "x.group". Both names are literals.
+// Gives an op the variants "x.item" and "x.group" (literals) and the selector's problem: its rules
+// for "rowwise" choose between them.
 using TeamRun = std::function<void(const OpCall& call, Team team)>;
-std::vector<OpVariant> row_variants(const char* suited, const char* group, const char* path,
-                                    const std::function<RowPlan(const OpCall&)>& plan,
-                                    const TeamRun& run);
+void set_row_variants(OpDef& op, const char* item, const char* group, const char* path,
+                      const std::function<RowPlan(const OpCall&)>& plan, const TeamRun& run);
 
 // A kernel of a file that includes team.cl; `more` is added to the defines, told apart by `bits`.
 KernelPtr team_kernel(const Queue& queue, const char* path, const char* kernel, DType dtype,

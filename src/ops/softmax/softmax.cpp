@@ -149,8 +149,7 @@ std::vector<Tensor> gradient_of(const char* backward, const OpGradient& gradient
   return {apply(backward, {gradient.outputs[0], gradient.dy()}, gradient.attributes)};
 }
 
-OpDef make(Kind kind, const char* name, const char* summary, const char* suited,
-           const char* group) {
+OpDef make(Kind kind, const char* name, const char* summary, const char* item, const char* group) {
   OpDef op;
   op.name = name;
   op.summary = summary;
@@ -158,8 +157,8 @@ OpDef make(Kind kind, const char* name, const char* summary, const char* suited,
   op.infer = infer;
   op.reference = [kind](RefCall& call) { reference(kind, call); };
   op.host = [kind](const OpCall& call) { host(kind, call); };
-  op.variants = row_variants(suited, group, kPath, plan_of,
-                             [name](const OpCall& call, Team team) { run(name, call, team); });
+  set_row_variants(op, item, group, kPath, plan_of,
+                   [name](const OpCall& call, Team team) { run(name, call, team); });
   op.samples = [kind] { return samples(kind); };
   op.tolerance = [kind](const OpSpec& spec) {
     const auto n = static_cast<double>(plan_rows(spec.shape(0), spec.attributes.integer("axis")).n);
@@ -173,17 +172,17 @@ OpDef make(Kind kind, const char* name, const char* summary, const char* suited,
 
 std::vector<OpDef> softmax_ops() {
   auto softmax = make(Kind::softmax, "softmax", "exp(x) / sum(exp(x)) along an axis",
-                      "softmax.suited", "softmax.group");
+                      "softmax.item", "softmax.group");
   softmax.backward = [](const OpGradient& g) { return gradient_of("softmax_backward", g); };
   auto log_softmax = make(Kind::log_softmax, "log_softmax", "log(softmax(x)), without underflow",
-                          "log_softmax.suited", "log_softmax.group");
+                          "log_softmax.item", "log_softmax.group");
   log_softmax.backward = [](const OpGradient& g) { return gradient_of("log_softmax_backward", g); };
   return {
       softmax, log_softmax,
       make(Kind::softmax_backward, "softmax_backward", "y (dy - sum(y dy)) along an axis",
-           "softmax_backward.suited", "softmax_backward.group"),
+           "softmax_backward.item", "softmax_backward.group"),
       make(Kind::log_softmax_backward, "log_softmax_backward", "dy - exp(y) sum(dy) along an axis",
-           "log_softmax_backward.suited", "log_softmax_backward.group")};
+           "log_softmax_backward.item", "log_softmax_backward.group")};
 }
 
 }  // namespace netcl

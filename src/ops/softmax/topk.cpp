@@ -245,7 +245,7 @@ std::vector<OpDef> topk_ops() {
   op.infer = infer;
   op.reference = reference;
   op.host = host;
-  op.variants = row_variants("topk.suited", "topk.group", kPath, plan_of, run);
+  set_row_variants(op, "topk.item", "topk.group", kPath, plan_of, run);
   op.backward = [](const OpGradient& g) -> std::vector<Tensor> {
     if (!g.wants(0) || !g.dy()) return {Tensor()};
     const auto axis = g.attributes.integer("axis");
