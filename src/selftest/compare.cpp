@@ -39,6 +39,7 @@ double excess(double actual, double exact, DType dtype, const Tolerance& toleran
   if (std::isnan(expected) || std::isnan(actual))
     return std::isnan(expected) == std::isnan(actual) ? 0 : INFINITY;
   if (actual == expected) return 0;
+  if (!is_floating(dtype)) return INFINITY;  // integers are exact
   const double allowed =
       tolerance.ulps * epsilon(dtype) * std::fabs(exact) +
       tolerance.terms * epsilon(dtype == DType::float64 ? dtype : DType::float32) + smallest(dtype);

@@ -272,7 +272,7 @@ TEST(Harness, FindsWrongGradients) {
                                }),
               "the gradient of input 0 is float32 instead of float64");
     EXPECT_EQ(gradient_message(queue, [](const OpGradient&) { return Result{{}}; }),
-              "backward gave no gradient at all");
+              "backward gave no gradient for input 0");
     EXPECT_EQ(gradient_message(
                   queue, [](const OpGradient&) -> Result { throw Error("[twice] no gradient"); }),
               "exception: [twice] no gradient");

@@ -158,5 +158,15 @@ TEST(Norm, half_takes_statistics_of_single_precision) {
   });
 }
 
+TEST(CrossEntropy, TheMeanOfManyHalvesDoesNotOverflow) {
+  test::on_every_device([](const Queue& q) {
+    const auto logits = Tensor::from_shape(q, {40000, 8}, DType::float16);
+    const auto labels = Tensor::from_shape(q, {40000}, DType::int64);
+    const auto loss = ops::cross_entropy(logits, labels);  // log(8) each, 83,000 in all
+    EXPECT_EQ(loss.dtype(), DType::float16);
+    EXPECT_NEAR(loss.item(), 2.0794, 0.002);
+  });
+}
+
 }  // namespace
 }  // namespace netcl

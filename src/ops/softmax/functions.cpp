@@ -23,8 +23,10 @@ Tensor numeric(const Tensor& x) {
 template <class Count>
 Tensor reduced(const Tensor& losses, Reduction reduction, Count&& count) {
   if (reduction == Reduction::none) return losses;
-  const auto total = sum(losses);
-  return reduction == Reduction::sum ? total : div(total, count());
+  // In the accumulator's dtype: the sum of many losses passes the largest half.
+  const auto wide = compute_dtype(losses.dtype());
+  const auto total = sum(cast(losses, wide));
+  return cast(reduction == Reduction::sum ? total : div(total, count()), losses.dtype());
 }
 
 }  // namespace
@@ -51,8 +53,7 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& labels, Reduction reduc
   return reduced(losses, reduction, [&]() -> Operand {
     // As a number on the device: nobody has to wait for it.
     const auto counts = ne(labels, static_cast<double>(ignore_index));
-    return sum(counts.astype(logits.dtype() == DType::float64 ? DType::float64 : DType::float32))
-        .astype(losses.dtype());
+    return sum(counts.astype(compute_dtype(losses.dtype())));
   });
 }
 

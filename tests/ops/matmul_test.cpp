@@ -1,0 +1,137 @@
+// Matrix products beyond the harness: messages, the compiled kernel, views, large sums.
+#include <gtest/gtest.h>
+
+#include "netcl/ops.h"
+#include "support/devices.h"
+
+namespace netcl {
+namespace {
+
+template <class E, class F>
+std::string message_of(F&& f) {
+  try {
+    f();
+  } catch (const E& error) {
+    return error.what();
+  } catch (const std::exception& error) {
+    return std::string("another exception: ") + error.what();
+  }
+  return "no exception";
+}
+
+Tensor zeros(const Queue& queue, const Shape& shape, DType dtype = DType::float32) {
+  return Tensor::from_shape(queue, shape, dtype);
+}
+
+TEST(Matmul, BadInputNamesTheRuleAndTheValues) {
+  test::on_every_device([](const Queue& q) {
+    EXPECT_EQ(message_of<ShapeError>([&] {
+                ops::matmul(zeros(q, {2, 3}), zeros(q, {4, 5}));
+              }),
+              "[matmul] the inner sizes must be equal: 3 and 4 of (2, 3) x (4, 5)");
+    EXPECT_EQ(message_of<ShapeError>([&] {
+                ops::matmul(zeros(q, {}), zeros(q, {4, 5}));
+              }),
+              "[matmul] the factors must have at least one axis: () and (4, 5)");
+    EXPECT_EQ(message_of<ShapeError>([&] {
+                ops::matmul(zeros(q, {2, 3, 4}), zeros(q, {5, 4, 6}));
+              }),
+              "[matmul] the shapes must broadcast, equal or 1 on every axis: (2,) and (5,)");
+    EXPECT_EQ(message_of<DtypeError>([&] {
+                ops::matmul(zeros(q, {2, 3}), zeros(q, {3, 5}, DType::float64));
+              }),
+              "[matmul] the tensors must have one dtype: float32 and float64 (use astype)");
+    EXPECT_EQ(message_of<DtypeError>([&] {
+                ops::matmul(zeros(q, {2, 3}, DType::boolean), zeros(q, {3, 5}, DType::boolean));
+              }),
+              "[matmul] there is no product of bool (use astype)");
+    EXPECT_EQ(message_of<ArgumentError>([&] { ops::matmul(Tensor(), Tensor()); }),
+              "[matmul] the tensor must not be empty (default-made)");
+    EXPECT_EQ(message_of<ShapeError>([&] {
+                ops::linear(zeros(q, {2, 3}), zeros(q, {4, 5}));
+              }),
+              "[linear] x must be (..., in) and w (out, in): (2, 3) and (4, 5)");
+    EXPECT_EQ(message_of<ShapeError>([&] {
+                ops::linear(zeros(q, {2, 3}), zeros(q, {4, 3}), zeros(q, {3}));
+              }),
+              "[linear] the bias must have one element per output, (4,): (3,)");
+    EXPECT_EQ(message_of<ShapeError>([&] {
+                ops::bias_add(zeros(q, {2, 3}), zeros(q, {4}));
+              }),
+              "[bias_add] the bias must be (C,) for x (..., C): (4,) and (2, 3)");
+  });
+}
+
+TEST(Matmul, TensorsOfTwoDevicesAreRefused) {
+  NETCL_NEED_OPENCL();
+  const auto here = zeros(manager().default_device("cpu").queue, {2, 2});
+  const auto there = zeros(test::opencl_devices()[0].queue, {2, 2});
+  EXPECT_THROW(ops::matmul(here, there), DeviceError);
+}
+
+TEST(Matmul, BiasAddFollowsTheChannels) {
+  test::on_every_device([](const Queue& q) {
+    const auto b = Tensor::arange(q, 1, 4, 1, DType::float32);
+    EXPECT_EQ(ops::bias_add(zeros(q, {2, 3}), b).to_vector<float>(),
+              (std::vector<float>{1, 2, 3, 1, 2, 3}));
+    EXPECT_EQ(ops::bias_add(zeros(q, {1, 3, 1, 2}), b).to_vector<float>(),
+              (std::vector<float>{1, 1, 2, 2, 3, 3}));
+  });
+}
+
+TEST(Matmul, ACompiledKernelChecksWhatItWasBuiltFor) {
+  NETCL_NEED_OPENCL();
+  const auto queue = test::opencl_devices()[0].queue;
+  const auto kernel = build_matmul_kernel(queue, 5, 7, 3);
+  const auto a = Tensor::full(queue, {5, 3}, 2), b = Tensor::full(queue, {3, 7}, 0.5);
+  EXPECT_EQ(kernel(a, b).to_vector<float>(), std::vector<float>(35, 3));
+  EXPECT_THROW(kernel(b, a), ShapeError);
+  EXPECT_THROW(kernel(a.astype(DType::float64), b.astype(DType::float64)), DtypeError);
+  const auto forced = build_matmul_kernel(queue, 5, 7, 3, DType::float32, "MATMUL_TILED");
+  EXPECT_EQ(forced.variant(), "matmul.tiled");
+  EXPECT_EQ(forced(a, b).to_vector<float>(), std::vector<float>(35, 3));
+  EXPECT_THROW(build_matmul_kernel(queue, 5, 7, 3, DType::float32, "MATMUL_FAST"), ArgumentError);
+  EXPECT_THROW(build_matmul_kernel(queue, 0, 7, 3), ShapeError);
+  EXPECT_THROW(build_matmul_kernel(manager().default_device("cpu").queue, 1, 1, 1), DeviceError);
+}
+
+// Products of transposed views need no copies: the result is that of the dense factors.
+TEST(Matmul, TransposedFactorsGiveTheSameBits) {
+  test::on_every_device([](const Queue& q) {
+    const auto a = Tensor::random(q, {33, 65}, 1), b = Tensor::random(q, {65, 31}, 2);
+    const auto at = a.transpose().contiguous().transpose();
+    const auto bt = b.transpose().contiguous().transpose();
+    ASSERT_FALSE(at.is_contiguous());
+    const auto dense = ops::matmul(a, b).to_vector<float>();
+    const auto views = ops::matmul(at, bt).to_vector<float>();
+    for (std::size_t i = 0; i < dense.size(); ++i) ASSERT_NEAR(dense[i], views[i], 1e-5);
+  });
+}
+
+TEST(Attention, BadInputNamesTheRuleAndTheValues) {
+  test::on_every_device([](const Queue& q) {
+    const auto x = zeros(q, {2, 5, 4});
+    EXPECT_EQ(message_of<ShapeError>([&] {
+                ops::scaled_dot_product_attention(x, zeros(q, {3, 5, 4}), zeros(q, {3, 5, 4}));
+              }),
+              "[attention] the leading axes of q, k and v must be equal: (2, 5, 4), (3, 5, 4) and "
+              "(3, 5, 4)");
+    EXPECT_EQ(message_of<ShapeError>([&] {
+                ops::scaled_dot_product_attention(x, zeros(q, {2, 5, 3}), zeros(q, {2, 5, 4}));
+              }),
+              "[attention] q must be (..., L, E), k (..., S, E), v (..., S, F) and E not 0: "
+              "(2, 5, 4), (2, 5, 3) and (2, 5, 4)");
+    EXPECT_EQ(message_of<ShapeError>([&] {
+                ops::scaled_dot_product_attention(x, x, x, zeros(q, {4, 5}, DType::boolean));
+              }),
+              "[attention] the shapes must broadcast, equal or 1 on every axis: (4, 5) and (2, 5, "
+              "5)");
+    EXPECT_EQ(message_of<DtypeError>([&] {
+                ops::scaled_dot_product_attention(x, x, x, zeros(q, {5, 5}, DType::int32));
+              }),
+              "[attention] the mask must be bool or float32: int32");
+  });
+}
+
+}  // namespace
+}  // namespace netcl
