@@ -364,16 +364,22 @@ std::vector<OpSample> samples(const NormInfo& info, bool backward) {
   };
   if (info.kind == Kind::group) {
     for (const std::int64_t groups : {1, 2, 3, 6}) add({2, 6, 5}, groups);
-    for (const std::int64_t s : {3, 7, 16, 17, 33, 130}) add({3, 4, s}, 2);
+    for (const std::int64_t s : {3, 5, 7, 15, 16, 17, 31, 33, 65, 130}) add({3, 4, s}, 2);
     add({2, 4, 3, 5}, 2), add({2, 4, 3, 5}, 4, false, false), add({2, 4, 3, 5}, 1, true, false);
     add({2, 4, 2, 3, 2}, 2, false, true), add({5, 12}, 3), add({1, 2, 700}, 1), add({0, 4, 3}, 2);
-    add({2, 4, 0}, 2), add({70, 6, 2}, 3);
+    add({2, 4, 0}, 2), add({70, 6, 2}, 3), add({1, 1, 7}, 1), add({2, 12, 4}, 4);
+    add({2, 12, 4}, 6, false, false), add({2, 17, 3}, 17), add({3, 2, 16, 17}, 1);
+    add({1, 8, 1, 9}, 4), add({5, 10}, 2, true, false), add({33, 3, 4}, 1, false, true);
+    add({0, 2}, 1);
     return all;
   }
-  for (const std::int64_t n : {2, 3, 7, 15, 16, 17, 33, 64, 65, 257, 1031}) add({3, n}, 1);
+  for (const std::int64_t n : {2, 3, 5, 7, 15, 16, 17, 31, 33, 63, 64, 65, 129, 257, 1031})
+    add({3, n}, 1);
   add({5, 13}, 1, false, false), add({5, 13}, 1, true, false), add({5, 13}, 1, false, true);
   add({2, 3, 4}, 2), add({2, 3, 4}, 3), add({2, 3, 4, 5}, 1), add({9}, 1), add({0, 7}, 1);
   add({3, 0}, 1), add({300, 5}, 1), add({70, 40}, 1), add({1, 3}, 1);
+  add({17, 15}, 1), add({33, 5}, 1), add({2, 3, 4, 5}, 2), add({2, 2, 2, 2, 3}, 3);
+  add({1, 1, 1, 7}, 1), add({2, 3, 4}, 2, false, false), add({0, 3, 4}, 2);
   return all;
 }
 

@@ -242,6 +242,11 @@ std::vector<OpSample> label_samples(bool backward) {
   all.push_back(label_sample("1x1", 1, 1, 0, false, backward));
   all.push_back(label_sample("0x4", 0, 4, 0, false, backward));
   all.push_back(label_sample("67x33_full_smoothing", 67, 33, 1, false, backward));
+  all.push_back(label_sample("1x257_int32", 1, 257, 0, false, backward, DType::int32));
+  all.push_back(label_sample("31x2_smooth", 31, 2, 0.3, false, backward));
+  all.push_back(label_sample("2x33_ignore", 2, 33, 0, true, backward));
+  all.push_back(label_sample("17x31_smooth_ignore", 17, 31, 0.1, true, backward));
+  all.push_back(label_sample("0x1_smooth", 0, 1, 0.1, false, backward));
   if (backward) return all;
   auto far = label_sample("3x3_large", 3, 3, 0, false, false);
   far.inputs[0].fill = Fill::values;
@@ -255,11 +260,13 @@ std::vector<OpSample> label_samples(bool backward) {
 
 std::vector<OpSample> probability_samples() {
   std::vector<OpSample> all;
-  for (const std::int64_t n : {1, 2, 3, 10, 16, 17, 65, 257})
-    for (const std::int64_t rows : {1, 6})
-      all.push_back({fmt::format("{}x{}", rows, n),
-                     {{{rows, n}, Fill::uniform, -4, 4}, {{rows, n}, Fill::uniform, 0.1, 1}}});
-  all.push_back({"0x3", {{{0, 3}}, {{0, 3}}}});
+  const auto add = [&](std::int64_t rows, std::int64_t n) {
+    all.push_back({fmt::format("{}x{}", rows, n),
+                   {{{rows, n}, Fill::uniform, -4, 4}, {{rows, n}, Fill::uniform, 0.1, 1}}});
+  };
+  for (const std::int64_t n : {1, 2, 3, 10, 15, 16, 17, 31, 33, 65, 257})
+    for (const std::int64_t rows : {1, 6}) add(rows, n);
+  add(0, 3), add(0, 1), add(131, 7), add(33, 5), add(17, 16), add(2, 129), add(65, 1), add(3, 63);
   OpSample zeros{"zero_at_minus_inf", {{{2, 3}}, {{2, 3}}}, {}, false};
   zeros.inputs[0].fill = zeros.inputs[1].fill = Fill::values;
   zeros.inputs[0].values = {-INFINITY, 1, 2, 3, -INFINITY, 1};

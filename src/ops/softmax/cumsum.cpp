@@ -95,9 +95,13 @@ std::vector<OpSample> samples() {
          {{shape, Fill::uniform, -3, 3}},
          {{"axis", axis}, {"reverse", reverse}}});
   };
-  for (const std::int64_t n : {1, 2, 63, 64, 65, 129, 1031}) add({2, n}, 1, false);
+  for (const std::int64_t n : {1, 2, 7, 15, 16, 17, 31, 33, 63, 64, 65, 129, 257, 1031})
+    add({2, n}, 1, false);
   add({2, 65}, 1, true), add({5, 7}, 0, false), add({2, 9, 5}, 1, false), add({2, 9, 5}, 1, true);
   add({0, 3}, 1, false), add({3, 0}, 1, false), add({700, 3}, 1, false), add({13}, 0, true);
+  add({5, 7}, 0, true), add({17, 31}, 0, true), add({1, 1}, 1, true), add({2, 0, 3}, 1, true);
+  add({64}, 0, false), add({2, 9, 5}, 0, false), add({2, 9, 5}, 2, true);
+  add({2, 3, 4, 5}, 2, false), add({2, 3, 4, 5}, 3, true);
   SampleInput rows{{3, 4}, Fill::values};
   rows.values = {1, NAN, 2, 3, 1, INFINITY, 2, 3, INFINITY, 1, -INFINITY, 2};
   all.push_back(

@@ -1,5 +1,6 @@
 // topk along an axis, and its gradient.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 
@@ -128,10 +129,14 @@ std::vector<OpSample> samples() {
   const auto add = [&](const Shape& shape, std::int64_t axis, std::int64_t k, bool largest = true) {
     all.push_back(sample_of(shape, axis, k, largest));
   };
-  for (const std::int64_t n : {1, 2, 7, 17, 65, 300}) add({3, n}, 1, std::min<std::int64_t>(n, 5));
+  for (const std::int64_t n : {1, 2, 7, 15, 16, 17, 33, 63, 65, 257, 300})
+    add({3, n}, 1, std::min<std::int64_t>(n, 5));
   add({3, 17}, 1, 17), add({3, 17}, 1, 4, false), add({3, 17}, 1, 0), add({5, 4}, 0, 2);
   add({2, 9, 5}, 1, 3), add({2, 9, 5}, 1, 3, false), add({0, 4}, 1, 2), add({31}, 0, 31, false);
   add({70, 3}, 1, 1), add({2, 3, 4, 5}, 2, 4);
+  add({1, 1}, 1, 1, false), add({5, 4}, 0, 4, false), add({2, 9, 5}, 2, 5), add({2, 9, 5}, 0, 1);
+  add({2, 3, 4, 5}, 3, 2, false), add({2, 3, 4, 5}, 0, 2), add({129}, 0, 16);
+  add({300, 2}, 1, 2, false);
   for (const bool largest : {true, false}) {
     const Attributes attributes{
         {"axis", std::int64_t{1}}, {"k", std::int64_t{11}}, {"largest", largest}};
@@ -205,34 +210,37 @@ void reference_backward(RefCall& call) {
 }
 
 // Indices that differ within a row: counted down along the axis.
-OpSample backward_sample(std::int64_t rows, std::int64_t k, std::int64_t size) {
-  SampleInput dy{{rows, k}}, indices{{rows, k}, Fill::values};
+OpSample backward_sample(const Shape& shape, std::int64_t axis, std::int64_t size) {
+  SampleInput dy{shape}, indices{shape, Fill::values};
   indices.dtype = DType::int64;
-  for (std::int64_t i = 0; i < k; ++i) indices.values.push_back(static_cast<double>(size - 1 - i));
-  if (indices.values.empty()) indices.values.push_back(0);
-  return {fmt::format("{}x{}_of_{}", rows, k, size),
+  const auto plan = plan_rows(shape, axis);
+  for (std::int64_t i = 0; i < shape.numel(); ++i)
+    indices.values.push_back(static_cast<double>(size - 1 - i / plan.inner % plan.n));
+  return {fmt::format("{}_axis{}_of_{}", join(shape.sizes(), "x"), axis, size),
           {dy, indices},
-          {{"axis", std::int64_t{1}}, {"size", size}}};
+          {{"axis", axis}, {"size", size}}};
 }
 
 std::vector<OpSample> backward_samples() {
-  auto columns = backward_sample(1, 3, 7);
-  columns.id = "3x5_axis0";
-  columns.inputs[0].shape = columns.inputs[1].shape = Shape{3, 5};
-  columns.inputs[1].values = {4, 0, 1, 2, 3, 0, 1, 2, 3, 4, 6, 6, 5, 5, 5};
-  columns.attributes = {{"axis", std::int64_t{0}}, {"size", std::int64_t{7}}};
-  return {columns,
-          backward_sample(1, 1, 1),
-          backward_sample(3, 2, 5),
-          backward_sample(3, 0, 5),
-          backward_sample(2, 17, 17),
-          backward_sample(0, 2, 4),
-          backward_sample(70, 1, 9),
-          backward_sample(5, 5, 65),
-          backward_sample(4, 3, 300),
-          backward_sample(600, 2, 4),
-          backward_sample(2, 31, 33),
-          backward_sample(1, 2, 3)};
+  auto mixed = backward_sample({3, 5}, 0, 7);
+  mixed.id = "mixed_indices";
+  mixed.inputs[1].values = {4, 0, 1, 2, 3, 0, 1, 2, 3, 4, 6, 6, 5, 5, 5};
+  std::vector<OpSample> all{mixed};
+  const std::array<std::int64_t, 3> rows[] = {
+      // rows, k, size
+      {1, 1, 1},   {3, 2, 5},   {3, 0, 5},   {2, 17, 17}, {0, 2, 4},   {70, 1, 9},
+      {5, 5, 65},  {4, 3, 300}, {600, 2, 4}, {2, 31, 33}, {1, 2, 3},   {2, 1, 2},
+      {3, 15, 16}, {3, 16, 17}, {3, 17, 31}, {1, 33, 65}, {5, 1, 257}, {63, 3, 5},
+      {64, 2, 3},  {65, 1, 2},  {1, 63, 63}, {0, 0, 3},   {13, 11, 17}};
+  for (const auto& [count, k, size] : rows) all.push_back(backward_sample({count, k}, 1, size));
+  all.push_back(backward_sample({1}, 0, 1031));
+  all.push_back(backward_sample({2, 33}, 0, 2));
+  all.push_back(backward_sample({16, 3}, 0, 17));
+  all.push_back(backward_sample({2, 3, 5}, 0, 4));
+  all.push_back(backward_sample({2, 3, 5}, 1, 7));
+  all.push_back(backward_sample({2, 0, 5}, 1, 7));
+  all.push_back(backward_sample({2, 3, 1, 5}, 2, 4));
+  return all;
 }
 
 }  // namespace
