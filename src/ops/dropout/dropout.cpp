@@ -96,8 +96,9 @@ std::vector<OpSample> samples() {
          {{Shape(shape), Fill::uniform, -2, 2}},
          {{"p", p}, {"seed", seed}}});
   };
-  for (const std::int64_t n : {0, 1, 2, 3, 4, 5, 7, 63, 64, 65, 255, 1031}) add({n}, 0.5, n);
-  for (const double p : {0.0, 0.1, 0.25, 0.9, 1.0}) add({101}, p, 7);
+  for (const std::int64_t n : {0, 1, 2, 3, 4, 5, 7, 15, 16, 17, 31, 33, 63, 64, 65, 255, 257, 1031})
+    add({n}, 0.5, n);
+  for (const double p : {0.0, 0.01, 0.1, 0.25, 0.75, 0.9, 1.0}) add({101}, p, 7);
   add({}, 0.5, 3);
   add({3, 5, 7}, 0.3, -1);
   add({2, 0, 3}, 0.3, 1);

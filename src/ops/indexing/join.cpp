@@ -121,7 +121,22 @@ std::vector<OpSample> concat_samples() {
                                sample({{2, 3, 5}, {2, 4, 5}}, -2),
                                sample({{1, 2, 3, 4}, {1, 7, 3, 4}}, 1),
                                sample({{17, 19}, {17, 13}, {17, 64}}, 1),
-                               sample({{7, 1}, {7, 1}, {7, 1}, {7, 1}}, 1)};
+                               sample({{7, 1}, {7, 1}, {7, 1}, {7, 1}}, 1),
+                               sample({{1}, {1}}, 0),
+                               sample({{257}, {1}}, 0),
+                               sample({{17}, {31}, {65}}, 0),
+                               sample({{1, 5}, {1, 5}}, 0),
+                               sample({{5, 16}, {1, 16}, {3, 16}}, 0),
+                               sample({{0, 2}, {3, 2}, {0, 2}}, 0),
+                               sample({{3, 15}, {3, 17}}, 1),
+                               sample({{2, 33}, {2, 1}, {2, 63}}, 1),
+                               sample({{3, 1, 2}, {3, 1, 2}}, 1),
+                               sample({{3, 1, 2}, {3, 1, 5}}, 2),
+                               sample({{2, 3, 5}, {1, 3, 5}}, 0),
+                               sample({{2, 3, 4, 5}, {2, 3, 4, 2}}, -1),
+                               sample({{2, 3, 4, 5}, {2, 3, 1, 5}}, 2),
+                               sample({{2, 3, 4, 5}, {3, 3, 4, 5}}, -4),
+                               sample({{2, 1, 2, 1, 2}, {2, 1, 2, 3, 2}}, 3)};
   all.push_back(sample(std::vector<Sizes>(8, Sizes{2, 3}), 0, "8_of_2x3"));
   all.push_back(sample(std::vector<Sizes>(9, Sizes{3}), 0, "9_of_3"));
   all.push_back(sample(std::vector<Sizes>(33, Sizes{1, 2}), 1, "33_of_1x2"));
@@ -130,10 +145,13 @@ std::vector<OpSample> concat_samples() {
 
 std::vector<OpSample> stack_samples() {
   std::vector<OpSample> all;
-  for (const auto& shape : {Sizes{}, Sizes{5}, Sizes{2, 3}, Sizes{0, 3}, Sizes{2, 3, 5}})
+  for (const auto& shape : {Sizes{}, Sizes{5}, Sizes{2, 3}, Sizes{0, 3}, Sizes{2, 3, 5}, Sizes{1},
+                            Sizes{33}, Sizes{1, 17}})
     for (std::int64_t axis = -1; axis <= static_cast<std::int64_t>(shape.size()); ++axis)
       all.push_back(sample({shape, shape, shape}, axis));
   all.push_back(sample({{7}}, 0));
+  all.push_back(sample({{65}, {65}}, 1));
+  all.push_back(sample({{2, 3, 4, 5}, {2, 3, 4, 5}}, 2));
   all.push_back(sample(std::vector<Sizes>(8, Sizes{2, 3}), 1, "8_of_2x3"));
   all.push_back(sample(std::vector<Sizes>(33, Sizes{}), 0, "33_of_scalar"));
   return all;

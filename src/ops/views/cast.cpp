@@ -47,6 +47,10 @@ std::vector<OpSample> samples() {
     add(to, "0x3", {{0, 3}});
     add(to, "scalar", {{}, Fill::uniform, -9, 9});
     add(to, "5x1x7", {{5, 1, 7}, Fill::uniform, -9, 9});
+    add(to, "3x0", {{3, 0}});
+    add(to, "1", {{1}, Fill::uniform, -9, 9});
+    add(to, "2x3x5x7", {{2, 3, 5, 7}, Fill::uniform, -9, 9});
+    add(to, "17x65", {{17, 65}, Fill::uniform, -9, 9});
   }
   for (const auto to : kAllDTypes) {
     add(to, "special", {{67}, Fill::special});
