@@ -151,6 +151,21 @@ std::vector<OpSample> samples() {
       {"16x10x10", {1, 16, 10, 10}, {16, 8, 4, 4}, {.stride = P{2, 2}, .padding = P{1, 1}}},
       {"no_batch", {0, 2, 3, 3}, {2, 3, 3, 3}},
       {"no_channels", {2, 0, 3, 3}, {0, 3, 3, 3}},
+      {"one_row", {1, 2, 1, 7}, {2, 3, 3, 3}, {.padding = P{1, 1}}},
+      {"one_column", {1, 2, 7, 1}, {2, 3, 3, 3}, {.padding = P{1, 1}}},
+      {"1x1_primes", {3, 7, 5, 3}, {7, 11, 1, 1}},
+      {"2x2_stride2_17x15", {1, 1, 17, 15}, {1, 2, 2, 2}, {.stride = P{2, 2}}},
+      {"3x3_16x16", {1, 2, 16, 16}, {2, 1, 3, 3}, {.padding = P{1, 1}}, false},
+      {"batch5", {5, 2, 3, 3}, {2, 1, 3, 3}, {}, false},
+      {"filters_1", {2, 5, 4, 4}, {5, 1, 3, 3}, {.padding = P{1, 1}}},
+      {"channels_33", {1, 33, 3, 2}, {33, 2, 3, 3}, {.padding = P{1, 1}}},
+      {"channels_17_stride2", {1, 17, 3, 3}, {17, 15, 2, 2}, {.stride = P{2, 2}}},
+      {"groups3_of_9", {1, 9, 4, 3}, {9, 2, 3, 3}, {.padding = P{1, 1}, .groups = 3}},
+      {"depthwise_padded", {2, 5, 6, 4}, {5, 1, 3, 3}, {.padding = P{1, 1}, .groups = 5}},
+      {"depthwise_multiplier",
+       {1, 4, 3, 5},
+       {4, 2, 3, 3},
+       {.stride = P{2, 2}, .padding = P{1, 1}, .output_padding = P{1, 1}, .groups = 4}},
   };
   std::vector<OpSample> samples;
   for (const auto& one : all) {

@@ -158,7 +158,8 @@ std::vector<OpVariant> variants() {
 
 std::vector<OpSample> samples() {
   std::vector<OpSample> all;
-  const auto add = [&](const char* id, const char* text, std::vector<Shape> shapes = {{37}, {37}}) {
+  const auto add = [&](const std::string& id, const char* text,
+                       std::vector<Shape> shapes = {{37}, {37}}) {
     OpSample sample{id, {}, {{"expression", std::string(text)}}, false};
     for (const auto& shape : shapes) sample.inputs.push_back({shape, Fill::uniform, 0.25, 2});
     all.push_back(std::move(sample));
@@ -171,6 +172,14 @@ std::vector<OpSample> samples() {
   add("5x1+1x7", plain, {{5, 1}, {1, 7}});
   add("3x4x5+5", plain, {{3, 4, 5}, {5}});
   add("scalar+11x3", plain, {{}, {11, 3}});
+  // More sizes of the same few kernels: an expression is a kernel to compile.
+  for (const std::int64_t n : {2, 3, 15, 16, 17, 31, 33, 63, 65, 257})
+    add(fmt::format("{}", n), plain, {{n}, {n}});
+  add("3x5x7", plain, {{3, 5, 7}, {3, 5, 7}});
+  add("3x0", plain, {{3, 0}, {3, 0}});
+  add("17x1+1x31", plain, {{17, 1}, {1, 31}});
+  add("2x3x16+16", plain, {{2, 3, 16}, {16}});
+  add("scalar+7x2x3", plain, {{}, {7, 2, 3}});
   add("logic", "v0 > v1 && !(v0 < 1) || v1 == v0 ? RELU(v0 - v1) : -v1 * .5");
   add("functions", "MAX(exp(-v0), TANH(v1)) + MIN(log1p(v0), SQRT(v1)) * ABS(v0 - 1e0)");
   const std::vector<std::pair<const char*, const char*>> single = {

@@ -92,6 +92,8 @@ std::vector<OpSample> linear_samples() {
     add({1, 129}, 65, bias, activation);
     add({5, 300}, 1, bias, activation);
     add({33, 40}, 64, bias, activation);
+    add({31, 16}, 17, bias, activation);
+    add({3, 63}, 5, bias, activation);
     add({0, 4}, 3, bias, activation);
     add({4, 0}, 3, bias, activation);
   }
