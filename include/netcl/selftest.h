@@ -33,8 +33,8 @@ struct SelftestOptions {
   // id from its beginning. Several are separated by commas; empty: all.
   std::string filter;
   bool gradients = true;
-  // Every kernel in its first dtype, the others only as the selector would run them: a third of the
-  // kernels to compile, which is most of the time of a first run.
+  // Every kernel in its first dtype; other dtypes only as the selector would run them, and not as
+  // views: a fraction of the kernels to compile, which is most of the time of a first run.
   bool quick = false;
   std::size_t max_failures = 50;  // the run ends there
   // Told before each case.

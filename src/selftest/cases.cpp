@@ -182,8 +182,8 @@ std::vector<Case> cases_of(const OpDef& op, const std::vector<OpSample>& samples
         const bool chosen = way == "auto" || ways.size() == 1;
         if (options.quick && !chosen && dtype != op.dtypes[0]) continue;
         cases.push_back({&op, &sample, way, dtype, Layout::dense});
-        // What the selector takes was tried on views when it was forced, or will be here.
-        const bool again = way == "auto" && (!options.quick || dtype == op.dtypes[0]);
+        // What the selector takes was tried on views when it was forced.
+        const bool again = way == "auto" || (options.quick && dtype != op.dtypes[0]);
         if (runs_as_views(sample) && !again)
           cases.push_back({&op, &sample, way, dtype, Layout::views});
       }
