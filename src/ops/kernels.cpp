@@ -41,7 +41,7 @@ KernelPtr compile_text(const Queue& queue, const char* kernel, const std::string
 }
 
 constexpr const char* kBfloat16Store =
-    "#ifndef NETCL_BFLOAT16\n#define NETCL_BFLOAT16\n"
+    "#ifndef BFLOAT16_STORE\n#define BFLOAT16_STORE\n"
     "ushort netcl_bfloat16(float x) {\n"
     "  const uint bits = as_uint(x);\n"
     "  if (isnan(x)) return (ushort)((bits >> 16) | 0x40u);\n"
