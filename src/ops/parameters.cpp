@@ -11,6 +11,7 @@
 #include "cl/state.h"
 #include "kernel/builtin.h"
 #include "kernel/selector_rules.h"
+#include "tune/first_use.h"
 #include "tune/results.h"
 
 namespace netcl {
@@ -43,36 +44,13 @@ std::string memo_key(const OpCall& call, const OpVariant& variant, const Variant
   return key;
 }
 
-// A record that makes sense here: a file may hold anything.
-bool is_usable(const VariantSpace& space, const TuningRecord& record) {
-  for (const auto& tunable : space.tunables) {
-    const auto found = record.parameters.find(tunable.name);
-    if (found == record.parameters.end() || std::find(tunable.values.begin(), tunable.values.end(),
-                                                      found->second) == tunable.values.end())
-      return false;
-  }
-  return !space.declines || space.declines(record.parameters).empty();
-}
-
-thread_local bool t_tuning = false;
-
-Parameters tuned_now(const OpCall& call, const OpVariant& variant, const KernelConfig& config) {
-  t_tuning = true;
-  try {
-    // On copies of the outputs: an output may be an input too.
-    OpCall scratch = call;
-    for (auto& output : scratch.outputs)
-      output = Tensor::from_shape(call.queue, output.shape(), output.dtype());
-    const auto problem = tunable_problem(scratch, variant, config);
-    auto record = tune_parameters(call.queue, problem);
-    t_tuning = false;
-    const auto best = record.parameters;
-    tune::keep(problem.key, std::move(record));
-    return best;
-  } catch (...) {
-    t_tuning = false;
-    throw;
-  }
+// On copies of the outputs: an output may be an input too.
+TunableProblem scratch_problem(const OpCall& call, const OpVariant& variant,
+                               const KernelConfig& config) {
+  OpCall scratch = call;
+  for (auto& output : scratch.outputs)
+    output = Tensor::from_shape(call.queue, output.shape(), output.dtype());
+  return tunable_problem(scratch, variant, config);
 }
 
 // Hashing a source takes longer than a launch: once per file, unless it may be edited meanwhile.
@@ -102,10 +80,11 @@ using ParametersPtr = std::shared_ptr<const Parameters>;
 ParametersPtr find_parameters(const OpCall& call, const OpVariant& variant,
                               const KernelConfig& config, const VariantSpace& space) {
   const auto record = default_tuning_store().find(key_for(call, variant, space));
-  if (record != nullptr && is_usable(space, *record))
+  if (record != nullptr && tune::is_usable(space.tunables, space.declines, *record))
     return std::make_shared<const Parameters>(record->parameters);
-  if (!t_tuning && env::flag("NETCL_AUTOTUNE"))
-    return std::make_shared<const Parameters>(tuned_now(call, variant, config));
+  if (!tune::is_measuring() && env::flag("NETCL_AUTOTUNE"))
+    return std::make_shared<const Parameters>(
+        tune::measure_now(call.queue, [&] { return scratch_problem(call, variant, config); }));
   return nullptr;
 }
 
@@ -142,7 +121,7 @@ std::shared_ptr<const Parameters> parameters_of(const OpCall& call, const OpVari
   }
   const auto found = find_parameters(call, variant, config, space);
   const std::lock_guard lock(memo->mutex);
-  if (memo->generation == generation && !t_tuning) memo->known.emplace(key, found);
+  if (memo->generation == generation && !tune::is_measuring()) memo->known.emplace(key, found);
   return or_defaults(found, space);
 }
 

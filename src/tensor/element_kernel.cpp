@@ -11,6 +11,7 @@
 #include "cl/state.h"
 #include "kernel/builtin.h"
 #include "netcl/capabilities.h"
+#include "tune/first_use.h"
 #include "tune/results.h"
 
 namespace netcl {
@@ -40,39 +41,13 @@ std::string memo_key(const Queue& queue, const ElementKernel& kernel, std::uint6
   return key.append("|").append(std::to_string(size_class(n)));
 }
 
-// A record that makes sense here: a file may hold anything.
-bool is_usable(const TunableProblem& problem, const TuningRecord& record) {
-  for (const auto& tunable : problem.tunables) {
-    const auto found = record.parameters.find(tunable.name);
-    if (found == record.parameters.end() || std::find(tunable.values.begin(), tunable.values.end(),
-                                                      found->second) == tunable.values.end())
-      return false;
-  }
-  return problem.declines(record.parameters).empty();
-}
-
-thread_local bool t_tuning = false;  // making scratch memory uses the kernels that are tuned
-
-Parameters tuned_now(const Queue& queue, const std::function<TunableProblem()>& scratch) {
-  t_tuning = true;
-  try {
-    const auto problem = scratch();
-    auto record = tune_parameters(queue, problem);
-    t_tuning = false;
-    const auto best = record.parameters;
-    tune::keep(problem.key, std::move(record));
-    return best;
-  } catch (...) {
-    t_tuning = false;
-    throw;
-  }
-}
-
 Parameters parameters_for(const Queue& queue, const TunableProblem& problem,
                           const std::function<TunableProblem()>& scratch) {
   const auto record = default_tuning_store().find(problem.key);
-  if (record != nullptr && is_usable(problem, *record)) return record->parameters;
-  if (!t_tuning && env::flag("NETCL_AUTOTUNE")) return tuned_now(queue, scratch);
+  if (record != nullptr && tune::is_usable(problem.tunables, problem.declines, *record))
+    return record->parameters;
+  if (!tune::is_measuring() && env::flag("NETCL_AUTOTUNE"))
+    return tune::measure_now(queue, scratch);
   return problem.defaults;
 }
 

@@ -6,20 +6,6 @@
 namespace netcl {
 namespace {
 
-// The unsigned type that moves an element without looking at it.
-const char* opaque_type(DType dtype) {
-  switch (size_of(dtype)) {
-    case 1:
-      return "uchar";
-    case 2:
-      return "ushort";
-    case 4:
-      return "uint";
-    default:
-      return "ulong";
-  }
-}
-
 // 64-bit division is several times slower on most devices.
 std::string index_define(std::uint64_t count) {
   return fmt::format("INDEX={}", count < INT32_MAX ? "uint" : "ulong");
@@ -37,6 +23,19 @@ void enqueue_elements(const Queue& queue, const ElementLaunch& launch, std::uint
 }
 
 }  // namespace
+
+const char* opaque_type(DType dtype) {
+  switch (size_of(dtype)) {
+    case 1:
+      return "uchar";
+    case 2:
+      return "ushort";
+    case 4:
+      return "uint";
+    default:
+      return "ulong";
+  }
+}
 
 KernelAxes::KernelAxes(std::span<const LoopAxis> axes) {
   for (std::size_t i = 0; i < axes.size(); ++i) {

@@ -12,6 +12,9 @@ namespace netcl {
 
 inline constexpr std::size_t kMaxKernelAxes = 8;
 
+// The unsigned OpenCL C type that moves an element without looking at it.
+const char* opaque_type(DType dtype);
+
 // Up to eight axes as the vectors that the kernels take, innermost first.
 struct KernelAxes {
   alignas(64) std::int64_t sizes[kMaxKernelAxes] = {1, 1, 1, 1, 1, 1, 1, 1};

@@ -12,11 +12,14 @@
 #include "ops/toy_op.h"
 #include "support/child_process.h"
 #include "support/devices.h"
+#include "support/errors.h"
 #include "support/scoped_env.h"
 #include "support/temp_dir.h"
 
 namespace netcl {
 namespace {
+
+using test::message_of;
 
 using test::ScopedEnv;
 
@@ -32,17 +35,6 @@ std::vector<float> doubled(const Tensor& x) {
   auto values = x.to_vector<float>();
   for (auto& value : values) value *= 2;
   return values;
-}
-
-template <class E, class F>
-std::string message_of(F&& f) {
-  try {
-    f();
-  } catch (const E& error) {
-    return error.what();
-  }
-  ADD_FAILURE() << "no exception";
-  return {};
 }
 
 // ---- the choice of the variant

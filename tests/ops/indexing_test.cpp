@@ -3,22 +3,14 @@
 
 #include "netcl/ops.h"
 #include "support/devices.h"
+#include "support/errors.h"
 
 namespace netcl {
 namespace {
 
-using Indices = std::vector<std::int64_t>;
+using test::message_of;
 
-// The message of the E that `f` throws; "" when it throws none.
-template <class E, class F>
-std::string message_of(F&& f) {
-  try {
-    f();
-  } catch (const E& error) {
-    return error.what();
-  }
-  return "";
-}
+using Indices = std::vector<std::int64_t>;
 
 Tensor numbers(const Queue& queue, Shape shape, DType dtype = DType::float32) {
   const auto n = static_cast<double>(shape.numel());

@@ -3,21 +3,12 @@
 
 #include "netcl/ops.h"
 #include "support/devices.h"
+#include "support/errors.h"
 
 namespace netcl {
 namespace {
 
-template <class E, class F>
-std::string message_of(F&& f) {
-  try {
-    f();
-  } catch (const E& error) {
-    return error.what();
-  } catch (const std::exception& error) {
-    return std::string("another exception: ") + error.what();
-  }
-  return "no exception";
-}
+using test::message_of;
 
 Tensor zeros(const Queue& queue, const Shape& shape, DType dtype = DType::float32) {
   return Tensor::from_shape(queue, shape, dtype);

@@ -6,27 +6,17 @@
 
 #include "netcl/ops.h"
 #include "support/devices.h"
+#include "support/errors.h"
 
 namespace netcl {
 namespace {
+
+using test::message_of;
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
 Tensor from(const Queue& queue, std::vector<float> values, Shape shape) {
   return Tensor::from_host(queue, HostView(values, std::move(shape)));
-}
-
-// The message of the error that `f` throws, which must be an E.
-template <class E, class F>
-std::string message_of(F&& f) {
-  try {
-    f();
-  } catch (const E& error) {
-    return error.what();
-  } catch (const std::exception& error) {
-    return std::string("another error: ") + error.what();
-  }
-  return "no error";
 }
 
 TEST(Reduction, sums_of_many_ones_are_exact) {

@@ -75,7 +75,8 @@ TEST(TuneParameters, RefusalsAndFailuresAreNoted) {
 
 TEST(TuneParameters, RegistryAndReport) {
   register_builtin_tunables();
-  EXPECT_EQ(tunable_ops(), (std::vector<std::string>{"cast", "copy", "random"}));
+  EXPECT_EQ(tunable_ops(),
+            (std::vector<std::string>{"add", "cast", "conv2d", "copy", "matmul", "random"}));
   EXPECT_THROW(tunable_problems("nonsense", CPUQueue()), ArgumentError);
   TuningRecord record;
   record.parameters = {{"WG", 64}};

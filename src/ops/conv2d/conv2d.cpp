@@ -142,6 +142,7 @@ OpDef forward_op() {
   op.variants = forward_variants();
   op.problem = problem;
   op.samples = forward_samples;
+  op.tuning = forward_tuning;
   op.tolerance = tolerance;
   op.tolerance_reason = kConvToleranceReason;
   return op;

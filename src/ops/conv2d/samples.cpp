@@ -92,17 +92,33 @@ bool is_small(const Geometry& g) {
   return g.N * g.K * out(g, 0) * out(g, 1) * g.C / g.groups * g.R * g.S < 200'000;
 }
 
+OpSample forward_sample(const Geometry& g) {
+  OpSample sample{g.id,
+                  {{{g.N, g.C, g.H, g.W}},
+                   {{g.K, g.C / g.groups, g.R, g.S}},
+                   {.shape = {g.K}, .present = g.bias}},
+                  attributes_of(g)};
+  sample.attributes.set("activation", g.activation);
+  return sample;
+}
+
 }  // namespace
+
+std::vector<OpSample> forward_tuning() {
+  std::vector<OpSample> samples;
+  for (const Geometry& g : std::initializer_list<Geometry>{
+           {"8x64x56x56_k64_3x3", 8, 64, 56, 56, 64, 3, 3, {1, 1}, {1, 1}},
+           {"8x256x14x14_k256_3x3", 8, 256, 14, 14, 256, 3, 3, {1, 1}, {1, 1}},
+           {"8x64x56x56_k256_1x1", 8, 64, 56, 56, 256, 1, 1},
+           {"8x3x224x224_k64_7x7_s2", 8, 3, 224, 224, 64, 7, 7, {2, 2}, {3, 3}}})
+    samples.push_back(forward_sample(g));
+  return samples;
+}
 
 std::vector<OpSample> forward_samples() {
   std::vector<OpSample> samples;
   for (const auto& g : geometries()) {
-    OpSample sample{g.id,
-                    {{{g.N, g.C, g.H, g.W}},
-                     {{g.K, g.C / g.groups, g.R, g.S}},
-                     {.shape = {g.K}, .present = g.bias}},
-                    attributes_of(g)};
-    sample.attributes.set("activation", g.activation);
+    auto sample = forward_sample(g);
     // Each activation is another program; the gradients run them in float64.
     if (g.activation > 0) sample.dtypes = {DType::float32};
     if (g.activation == 1) sample.dtypes.push_back(DType::float16);

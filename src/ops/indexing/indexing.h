@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ops/op.h"
+#include "tensor/kernels.h"
 
 namespace netcl {
 
@@ -28,8 +29,5 @@ inline std::int64_t axis_of(const OpSpec& spec, std::size_t input = 0) {
   return normalize_axis(spec.attributes.integer("axis"), spec.shape(input).rank(),
                         spec.op.name.c_str());
 }
-
-// The unsigned OpenCL type that moves elements of a dtype without looking at them.
-const char* opaque_type(DType dtype);
 
 }  // namespace netcl

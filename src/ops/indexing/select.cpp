@@ -213,19 +213,6 @@ OpDef make(const char* name, const char* variant, void (*run_op)(const OpCall&))
 
 }  // namespace
 
-const char* opaque_type(DType dtype) {
-  switch (size_of(dtype)) {
-    case 1:
-      return "uchar";
-    case 2:
-      return "ushort";
-    case 4:
-      return "uint";
-    default:
-      return "ulong";
-  }
-}
-
 OpDef index_select_op() {
   auto op = make("index_select", "index_select.per_element", run_select);
   op.summary = "parts of one axis, picked by indices";
