@@ -105,6 +105,7 @@ ElementJob forward_job(const ElementRow& row, const OpCall& call) {
 }
 
 std::string needs_linear(const ElementRow& row, const OpCall& call) {
+  if (!row.vectors) return "some drivers compute vectors of this function wrongly";
   const auto job = forward_job(row, call);
   const auto loops = element_loops(job.args);
   ElementProgram program;

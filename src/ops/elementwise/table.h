@@ -26,8 +26,9 @@ struct ElementRow {
   double sample_scalars[2] = {0, 0};
   double low = -3, high = 3;  // where samples of the inputs lie
   double low_b = -3, high_b = 3;
-  double ulps = 2;   // what OpenCL C promises for its functions
-  double terms = 0;  // absolute, where a sum of terms of about 1 may come near 0
+  double ulps = 2;      // what OpenCL C promises for its functions
+  bool vectors = true;  // false where drivers get vectors of the function wrong: docs/devices.md
+  double terms = 0;     // absolute, where a sum of terms of about 1 may come near 0
 };
 
 const std::vector<ElementRow>& element_rows();

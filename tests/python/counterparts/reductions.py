@@ -23,6 +23,8 @@ def logsumexp(inputs, at):
     x = inputs[0]
     if not x.size:
         return np.log(np.sum(x, axis=_axes(x, at), keepdims=at.keepdim))
+    if not x.ndim:  # SciPy gives a scalar an axis when asked to keep its own
+        return x
     return special.logsumexp(x, axis=_axes(x, at), keepdims=at.keepdim)
 
 
