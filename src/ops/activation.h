@@ -34,15 +34,12 @@ V activate(int activation, V x) {
 // "relu" and so on; null for none. The element-wise op of the same meaning.
 const char* activation_op(int activation);
 
-// The gradient of activation(z) from that of its result; `z` is made when it is needed.
-template <class MakeInput>
-Tensor activation_backward(int activation, const Tensor& y, const Tensor& dy, MakeInput&& z);
-
 // dy times the derivative at z, whose activation is y.
 Tensor activation_gradient(int activation, const Tensor& z, const Tensor& y, const Tensor& dy);
 // Whether that derivative follows from y alone.
 bool gradient_needs_input(int activation);
 
+// The gradient of activation(z) from that of its result; `z` is made when it is needed.
 template <class MakeInput>
 Tensor activation_backward(int activation, const Tensor& y, const Tensor& dy, MakeInput&& z) {
   if (activation == 0) return dy;

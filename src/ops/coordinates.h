@@ -1,4 +1,5 @@
-// Walking over the elements of a shape by their coordinates. Slow and simple, for references.
+// Walking over the elements of a shape by their coordinates. Slow and simple, for references and
+// messages.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +22,16 @@ void for_each_element(const Shape& shape, F&& f) {
       at[axis] = 0;
     }
   }
+}
+
+// The coordinates of the element at a flat position.
+inline Coordinates coordinates_of(const Shape& shape, std::int64_t flat) {
+  Coordinates at(static_cast<std::size_t>(shape.rank()));
+  for (auto axis = at.size(); axis-- > 0;) {
+    at[axis] = flat % shape[static_cast<std::int64_t>(axis)];
+    flat /= shape[static_cast<std::int64_t>(axis)];
+  }
+  return at;
 }
 
 // The flat position of an element.

@@ -5,7 +5,6 @@
 #include <atomic>
 
 #include "base/check.h"
-#include "base/log.h"
 #include "base/process.h"
 #include "ops/parameters.h"
 #include "ops/registry.h"

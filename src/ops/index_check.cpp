@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "base/check.h"
+#include "ops/coordinates.h"
 #include "ops/kernels.h"
 #include "tensor/convert.h"
 
@@ -41,15 +42,6 @@ std::int64_t first_bad_on_device(const Tensor& indices, std::int64_t size) {
   return static_cast<std::int64_t>(bad.item());
 }
 
-std::string position_text(std::int64_t flat, const Shape& shape) {
-  std::vector<std::int64_t> at(static_cast<std::size_t>(shape.rank()));
-  for (auto axis = at.size(); axis-- > 0;) {
-    at[axis] = flat % shape[static_cast<std::int64_t>(axis)];
-    flat /= shape[static_cast<std::int64_t>(axis)];
-  }
-  return join(at, ", ");
-}
-
 }  // namespace
 
 void require_index_dtype(const OpSpec& spec, std::size_t input) {
@@ -67,7 +59,7 @@ void check_indices(const OpDef& op, const Tensor& indices, std::int64_t size) {
   // Through the flat view: a double would not hold every int64.
   const auto value = flat.narrow(0, bad, 1).to_vector<std::int64_t>()[0];
   fail<ArgumentError>("[{}] indices must be in [0, {}): {} at position ({})", op.name, size, value,
-                      position_text(bad, indices.shape()));
+                      join(coordinates_of(indices.shape(), bad), ", "));
 }
 
 }  // namespace netcl

@@ -53,7 +53,7 @@ TunableProblem scratch_problem(const OpCall& call, const OpVariant& variant,
   return tunable_problem(scratch, variant, config);
 }
 
-// Hashing a source takes longer than a launch: once per file, unless it may be edited meanwhile.
+// Hashing a source takes longer than a launch: once per file.
 std::string source_hash(const char* path) {
   if (*path == '\0') return "generated";
   static auto* known = new std::unordered_map<const char*, std::string>();

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "base/format.h"
+#include "ops/coordinates.h"
 #include "selftest/data.h"
 
 namespace netcl::selftest_detail {
@@ -19,15 +20,6 @@ double smallest(DType dtype) {
     default:
       return is_floating(dtype) ? std::numeric_limits<float>::min() : 0.0;
   }
-}
-
-std::string place(std::int64_t flat, const Shape& shape) {
-  std::vector<std::int64_t> at(static_cast<std::size_t>(shape.rank()));
-  for (auto axis = at.size(); axis-- > 0;) {
-    at[axis] = flat % shape[static_cast<std::int64_t>(axis)];
-    flat /= shape[static_cast<std::int64_t>(axis)];
-  }
-  return join(at, ", ");
 }
 
 // The sign of a NaN means nothing.
@@ -87,9 +79,9 @@ std::string compare(const HostArray& actual, const RefArray& expected, const Tol
   return fmt::format(
       "{} of {} elements are wrong; at ({}): {} instead of {}, {:.3g} times what is "
       "allowed ({:g} ulps + {:g} terms)",
-      count, actual.numel(), place(where, actual.shape()), text_of(actual.at(where)),
-      text_of(expected.values[static_cast<std::size_t>(where)]), worst, tolerance.ulps,
-      tolerance.terms);
+      count, actual.numel(), join(coordinates_of(actual.shape(), where), ", "),
+      text_of(actual.at(where)), text_of(expected.values[static_cast<std::size_t>(where)]), worst,
+      tolerance.ulps, tolerance.terms);
 }
 
 }  // namespace netcl::selftest_detail

@@ -26,10 +26,4 @@ struct AttentionPlan {
 void check_attention(const OpSpec& spec);
 AttentionPlan plan_attention(const OpCall& call);
 
-// Whether query l sees key s, and what is added to their score.
-struct MaskValue {
-  bool seen = true;
-  double added = 0;
-};
-
 }  // namespace netcl
