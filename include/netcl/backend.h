@@ -1,6 +1,7 @@
 // The two transports behind Tensor, usable on their own.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -13,15 +14,44 @@ namespace netcl {
 
 namespace detail {
 
-// The memory of one or more tensors: a lease of a pool, or memory of the caller.
+// Computes the memory of storages when somebody looks at it (netcl/jit.h).
+class Deferred {
+ public:
+  virtual ~Deferred() = default;
+  // Afterwards the storage has its memory and is no longer deferred. Any thread may call it.
+  virtual void compute() = 0;
+};
+
+// The memory of one or more tensors: a lease of a pool, or memory of the caller. It may come later:
+// whoever asks for it makes it be computed.
 struct Storage {
   BufferHandle lease;
   Buffer adopted;  // over memory of the caller
   void* adopted_host = nullptr;
   std::size_t bytes = 0;
+  std::atomic<std::uint64_t> version{0};  // counts the changes in place
+  std::atomic<std::int64_t> kept{0};      // how many of its owners are graphs, not tensors of users
+  std::atomic<bool> is_deferred{false};
 
-  const Buffer& buffer() const { return lease ? lease.buffer() : adopted; }
-  std::byte* host() const { return static_cast<std::byte*>(lease ? lease.host() : adopted_host); }
+  const Buffer& buffer() const {
+    settle();
+    return lease ? lease.buffer() : adopted;
+  }
+  std::byte* host() const {
+    settle();
+    return static_cast<std::byte*>(lease ? lease.host() : adopted_host);
+  }
+  void settle() const {
+    if (is_deferred.load(std::memory_order_acquire)) compute();
+  }
+
+  void defer(std::shared_ptr<Deferred> source);
+  std::shared_ptr<Deferred> source() const;  // null when the memory is there
+  void arrived();                            // the memory is there now
+
+ private:
+  void compute() const;
+  std::shared_ptr<Deferred> deferred_;
 };
 
 }  // namespace detail

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -76,9 +77,10 @@ class KernelArg {
   static KernelArg local(std::size_t bytes);
   // A vector or struct passed by value; `value` must live until the launch returns.
   static KernelArg by_value(const void* value, std::size_t bytes);
-  // What Tensor uses: memory with an element type, of a queue, starting at a byte offset.
+  // What Tensor uses: memory with an element type, of a queue, starting at a byte offset. `version`
+  // is counted up by launches that may write the memory.
   static KernelArg memory(const Buffer& buffer, std::size_t offset, std::size_t bytes, DType dtype,
-                          const Queue& queue);
+                          const Queue& queue, std::atomic<std::uint64_t>* version = nullptr);
 
   Kind kind() const { return kind_; }
   std::size_t size() const { return size_; }
@@ -90,6 +92,7 @@ class KernelArg {
   std::size_t offset() const { return offset_; }
   std::optional<DType> dtype() const { return dtype_; }
   const Queue* queue() const { return queue_; }
+  std::atomic<std::uint64_t>* version() const { return version_; }
 
  private:
   KernelArg(Kind kind, std::size_t size) : kind_(kind), size_(size) {}
@@ -105,6 +108,7 @@ class KernelArg {
   // Arguments live for one launch, in which the caller keeps their owners alive.
   const Buffer* buffer_ = nullptr;
   const Queue* queue_ = nullptr;
+  std::atomic<std::uint64_t>* version_ = nullptr;
   std::size_t offset_ = 0;
 };
 

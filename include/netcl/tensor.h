@@ -98,7 +98,8 @@ enum class Distribution { uniform, normal };  // [0, 1); mean 0, variance 1
 
 namespace detail {
 struct Storage;
-}
+struct GradState;
+}  // namespace detail
 
 class Tensor {
  public:
@@ -180,6 +181,15 @@ class Tensor {
   Tensor squeeze(std::int64_t axis) const;
   Tensor unsqueeze(std::int64_t axis) const;
 
+  // ---- gradients: see netcl/autograd.h
+  // Whether tapes follow it: a leaf that was marked so, or computed from one under a tape.
+  bool requires_grad() const { return grad_state_ != nullptr; }
+  // Marks a floating leaf (or unmarks it); copies made afterwards share the mark and the gradient.
+  Tensor& set_requires_grad(bool on = true);
+  Tensor grad() const;  // what backward has added up so far; empty when there is none
+  void set_grad(const Tensor& gradient) const;  // an empty one drops it
+  Tensor detach() const;                        // the same memory, not followed
+
   // ---- memory
   // The buffer of the storage (the view starts at offset()); empty on the CPU backend.
   const Buffer& buffer() const;
@@ -195,6 +205,7 @@ class Tensor {
   void require(const char* op) const;  // not empty, and the process may use it
 
   std::shared_ptr<detail::Storage> storage_;
+  std::shared_ptr<detail::GradState> grad_state_;
   Queue queue_;
   Shape shape_{0};
   Strides strides_{1};

@@ -53,12 +53,13 @@ KernelArg KernelArg::by_value(const void* value, std::size_t bytes) {
 }
 
 KernelArg KernelArg::memory(const Buffer& buffer, std::size_t offset, std::size_t bytes,
-                            DType dtype, const Queue& queue) {
+                            DType dtype, const Queue& queue, std::atomic<std::uint64_t>* version) {
   KernelArg arg(buffer);
   arg.size_ = bytes;
   arg.offset_ = offset;
   arg.dtype_ = dtype;
   arg.queue_ = &queue;
+  arg.version_ = version;
   return arg;
 }
 

@@ -8,6 +8,7 @@
 #include "base/process.h"
 #include "ops/parameters.h"
 #include "ops/registry.h"
+#include "tensor/following.h"
 
 namespace netcl {
 namespace {
@@ -17,9 +18,23 @@ thread_local const OpVariant* t_forced = nullptr;
 thread_local int t_depth = 0;  // inside a variant or a host function
 std::atomic<OpObserver> g_observer{nullptr};
 
-struct Depth {
-  Depth() { ++t_depth; }
-  ~Depth() { --t_depth; }
+thread_local OpDeferrer* t_deferrer = nullptr;
+
+// What ops call on their way is theirs alone: it runs at once, and nobody is told of it.
+class Depth {
+ public:
+  Depth() : deferrer_(t_deferrer) {
+    t_deferrer = nullptr;
+    ++t_depth;
+  }
+  ~Depth() {
+    --t_depth;
+    t_deferrer = deferrer_;
+  }
+
+ private:
+  NotFollowed not_followed_;
+  OpDeferrer* deferrer_;
 };
 
 OpSpec spec_of(const OpDef& op, const std::vector<Tensor>& inputs, const Attributes& attributes) {
@@ -142,6 +157,7 @@ void run(const OpCall& call) {
 
 std::vector<Tensor> dense(const OpDef& op, std::vector<Tensor> tensors) {
   if (op.takes_views) return tensors;
+  const NotFollowed below;
   for (auto& tensor : tensors)
     if (tensor) tensor = tensor.contiguous();
   return tensors;
@@ -174,9 +190,14 @@ void check_output(const OpDef& op, const Queue& queue, const Tensor& output,
                     name_of(spec.dtype), name_of(output.dtype()));
 }
 
-void observe(const OpCall& call) {
+void observe(OpCall& call) {
   if (t_depth > 0) return;
   if (const auto observer = g_observer.load(std::memory_order_relaxed)) observer(call);
+}
+
+Tensor view_of(const OpCall& call) {
+  const Depth inside;
+  return call.op.view(call.inputs[0], call.attributes);
 }
 
 }  // namespace
@@ -187,8 +208,8 @@ std::vector<Tensor> call_op(const OpDef& op, std::vector<Tensor> inputs,
   const auto specs = op.infer(spec_of(op, inputs, attributes));
   OpCall call{op, queue, std::move(inputs), attributes, {}};
   if (op.view) {
-    call.outputs = {op.view(call.inputs[0], attributes)};
-  } else {
+    call.outputs = {view_of(call)};
+  } else if (t_deferrer == nullptr || !t_deferrer->defer(call, specs)) {
     call.outputs = allocate(specs, queue);
     auto given = call.inputs;  // what the observer sees
     call.inputs = dense(op, std::move(call.inputs));
@@ -208,18 +229,18 @@ void call_op_into(const OpDef& op, std::vector<Tensor> inputs, const Attributes&
   OpCall call{op, queue, dense(op, std::move(inputs)), attributes, outputs};
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     check_output(op, queue, outputs[i], specs[i]);
+    before_write(op.name.c_str(), outputs[i], call.inputs);
     if (op.view || !can_write(op, call.inputs, outputs[i]))
       call.outputs[i] = Tensor::empty(queue, specs[i].shape, specs[i].dtype);
   }
   if (op.view)
-    call.outputs = {op.view(call.inputs[0], attributes)};
+    call.outputs = {view_of(call)};
   else
     run(call);
+  const Depth inside;
   for (std::size_t i = 0; i < outputs.size(); ++i)
     if (!call.outputs[i].shares_storage(outputs[i]) || op.view)
       outputs[i].copy_from(call.outputs[i]);
-  call.outputs = outputs;
-  observe(call);
 }
 
 Tensor apply(std::string_view op, std::vector<Tensor> inputs, const Attributes& attributes) {
@@ -249,5 +270,7 @@ VariantChoice choose_variant(const OpCall& call) {
 }
 
 void set_op_observer(OpObserver observer) { g_observer = observer; }
+
+OpDeferrer* set_op_deferrer(OpDeferrer* deferrer) { return std::exchange(t_deferrer, deferrer); }
 
 }  // namespace netcl

@@ -43,8 +43,20 @@ VariantChoice choose_variant(const OpCall& call);
 TunableProblem tunable_problem(const OpCall& call, const OpVariant& variant,
                                const KernelConfig& config);
 
-// Told of every call that has been run, on the thread that made it. For the layers above.
-using OpObserver = void (*)(const OpCall& call);
+// Told of every call of call_op, on the thread that made it, when its outputs are there (or
+// deferred). It may mark them. For the layers above.
+using OpObserver = void (*)(OpCall& call);
 void set_op_observer(OpObserver observer);
+
+// Takes calls in the place of running them, and sees to it that their outputs are computed when
+// somebody looks at them. For the layers above.
+class OpDeferrer {
+ public:
+  virtual ~OpDeferrer() = default;
+  // True: `call.outputs` are made, of these specs, and deferred. False: the call is to be run now.
+  virtual bool defer(OpCall& call, const std::vector<TensorSpec>& specs) = 0;
+};
+// Of this thread; returns the previous one. Not in force inside of ops.
+OpDeferrer* set_op_deferrer(OpDeferrer* deferrer);
 
 }  // namespace netcl

@@ -3,7 +3,9 @@
 // op table and the gradients are all driven from this declaration. An OpDef owns nothing of OpenCL.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -18,6 +20,7 @@
 namespace netcl {
 
 struct OpDef;
+class ElementFunction;  // ops/element_function.h
 
 // Shape and dtype of a tensor; of an optional input that was left out, `present` is false.
 struct TensorSpec {
@@ -76,9 +79,19 @@ struct OpGradient {
   const std::vector<Tensor>& outputs;
   const std::vector<Tensor>& grads;  // of the outputs; empty: zero
   const std::vector<bool>& wanted;   // per input
+  // The gradients are to be differentiated themselves: they must be written in ops.
+  bool differentiable = false;
 
   bool wants(std::size_t input) const { return input < wanted.size() && wanted[input]; }
   const Tensor& dy() const { return grads[0]; }
+};
+
+// Which tensors of a call its backward reads. Of the others it may look at shape, dtype and queue.
+struct SavedTensors {
+  std::uint32_t inputs = ~0u, outputs = ~0u;  // bits
+
+  bool input(std::size_t i) const { return i >= 32 || (inputs >> i & 1) != 0; }
+  bool output(std::size_t i) const { return i >= 32 || (outputs >> i & 1) != 0; }
 };
 
 // The search space of a variant for one call.
@@ -158,6 +171,10 @@ struct OpDef {
   std::function<Tensor(const Tensor&, const Attributes&)> view = nullptr;
   // Null: the op has no gradient.
   std::function<std::vector<Tensor>(const OpGradient&)> backward = nullptr;
+  // What backward reads when the gradients of these inputs are wanted. Null: everything.
+  std::function<SavedTensors(const std::vector<bool>& wanted)> saves = nullptr;
+  // What an element-wise op computes of one element, for the fusing compiler. Null: it is none.
+  std::shared_ptr<const ElementFunction> element = nullptr;
   // In the order in which they are tried when the selector names none that can compute the call.
   std::vector<OpVariant> variants = {};
   // What the selector is asked; null: the first variant that can is taken.

@@ -12,6 +12,13 @@ struct TensorAccess {
   static StridedView view(const Tensor& tensor) {
     return {tensor.storage_, tensor.dtype_, tensor.offset_, tensor.strides_};
   }
+  static const DeviceArray& storage(const Tensor& tensor) { return tensor.storage_; }
+  static const std::shared_ptr<detail::GradState>& grad_state(const Tensor& tensor) {
+    return tensor.grad_state_;
+  }
+  static void set_grad_state(Tensor& tensor, std::shared_ptr<detail::GradState> state) {
+    tensor.grad_state_ = std::move(state);
+  }
 };
 
 // Calls `f` with the backend of a queue.

@@ -8,6 +8,7 @@
 #include "cl/cl.h"
 #include "tensor/access.h"
 #include "tensor/convert.h"
+#include "tensor/following.h"
 
 namespace netcl {
 
@@ -172,6 +173,7 @@ const Tensor& Tensor::copy_from(const Tensor& other) const {
   other.require("copy_from");
   check<ShapeError>(other.shape_ == shape_, "[copy_from] the shape must be the tensor's {}: {}",
                     shape_.to_string(), other.shape_.to_string());
+  before_write("copy_from", *this, {&other, 1});
   // Overlapping sides would read what was just written: go through a copy.
   const auto source = other.storage_ == storage_ ? other.clone() : other.to(queue_);
   with_backend(queue_, [&](DeviceBackend& backend) {
@@ -186,7 +188,7 @@ Tensor Tensor::clone() const {
   with_backend(queue_, [&](DeviceBackend& backend) {
     backend.copy(shape_, TensorAccess::view(copy), TensorAccess::view(*this));
   });
-  return copy;
+  return derived(*this, std::move(copy), Derivation::copy);
 }
 
 Tensor Tensor::contiguous() const {
@@ -197,17 +199,19 @@ Tensor Tensor::contiguous() const {
 Tensor Tensor::astype(DType dtype) const {
   require("astype");
   if (dtype == dtype_) return *this;
+  if (t_following.cast != nullptr) return t_following.cast(*this, dtype);
   auto converted = empty(queue_, shape_, dtype);
   with_backend(queue_, [&](DeviceBackend& backend) {
     backend.copy(shape_, TensorAccess::view(converted), TensorAccess::view(*this));
   });
-  return converted;
+  return derived(*this, std::move(converted), Derivation::copy);
 }
 
 Tensor Tensor::to(const Queue& queue) const {
   require("to");
   check<ArgumentError>(static_cast<bool>(queue), "[to] the queue must not be empty");
-  return queue == queue_ ? *this : from_host(queue, to_host());
+  if (queue == queue_) return *this;
+  return derived(*this, from_host(queue, to_host()), Derivation::copy);
 }
 
 Tensor Tensor::to(const DeviceHandle& device) const { return to(device.queue); }
@@ -233,13 +237,14 @@ void* Tensor::host_data() const {
 
 Tensor::operator KernelArg() const {
   require("kernel argument");
+  if (t_following.before_write != nullptr) t_following.before_write(*this);  // it may be written
   if (!is_contiguous())  // not check(): every launch would build the text of the shape
     fail<ArgumentError>(
         "[kernel argument] a tensor given to a kernel must be contiguous: shape {} with a stride "
         "that skips elements (use contiguous())",
         shape_.to_string());
   return KernelArg::memory(storage_->buffer(), static_cast<std::size_t>(offset_) * size_of(dtype_),
-                           std::max<std::size_t>(nbytes(), 1), dtype_, queue_);
+                           std::max<std::size_t>(nbytes(), 1), dtype_, queue_, &storage_->version);
 }
 
 }  // namespace netcl

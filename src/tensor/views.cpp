@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "netcl/tensor.h"
+#include "tensor/following.h"
 
 namespace netcl {
 namespace {
@@ -82,7 +82,7 @@ Tensor Tensor::view(const Shape& shape) const {
                     "[view] the elements must lie so that no copy is needed: {} with strides {} "
                     "to {} (use reshape)",
                     shape_.to_string(), text_of(strides_), shape.to_string());
-  return with_view(shape, std::move(strides), offset_);
+  return derived(*this, with_view(shape, std::move(strides), offset_), Derivation::reshape);
 }
 
 Tensor Tensor::reshape(const std::vector<std::int64_t>& sizes) const {
@@ -93,8 +93,8 @@ Tensor Tensor::reshape(const std::vector<std::int64_t>& sizes) const {
                     shape_.to_string(), shape.to_string());
   Strides strides;
   if (viewed_strides(shape_, strides_, shape, strides))
-    return with_view(shape, std::move(strides), offset_);
-  return clone().with_view(shape, contiguous_strides(shape), 0);
+    return derived(*this, with_view(shape, std::move(strides), offset_), Derivation::reshape);
+  return clone().view(shape);
 }
 
 Tensor Tensor::permute(const std::vector<std::int64_t>& axes) const {
@@ -112,7 +112,8 @@ Tensor Tensor::permute(const std::vector<std::int64_t>& axes) const {
     sizes.push_back(shape_.sizes()[axis]);
     strides.push_back(strides_[axis]);
   }
-  return with_view(Shape(std::move(sizes)), std::move(strides), offset_);
+  return derived(*this, with_view(Shape(std::move(sizes)), std::move(strides), offset_),
+                 Derivation::permute, axes);
 }
 
 Tensor Tensor::transpose(std::int64_t a, std::int64_t b) const {
@@ -137,7 +138,7 @@ Tensor Tensor::expand(const Shape& shape) const {
     if (size == shape[axis + extra])
       strides[static_cast<std::size_t>(axis + extra)] = strides_[static_cast<std::size_t>(axis)];
   }
-  return with_view(shape, std::move(strides), offset_);
+  return derived(*this, with_view(shape, std::move(strides), offset_), Derivation::expand);
 }
 
 Tensor Tensor::slice(std::int64_t axis, std::int64_t start, std::int64_t stop,
@@ -161,7 +162,8 @@ Tensor Tensor::slice(std::int64_t axis, std::int64_t start, std::int64_t stop,
   auto strides = strides_;
   if (count > 1) strides[at] *= step;
   const auto offset = count > 0 ? offset_ + first * strides_[at] : offset_;
-  return with_view(Shape(std::move(sizes)), std::move(strides), offset);
+  return derived(*this, with_view(Shape(std::move(sizes)), std::move(strides), offset),
+                 Derivation::slice, {{static_cast<std::int64_t>(at), first, step}});
 }
 
 Tensor Tensor::narrow(std::int64_t axis, std::int64_t start, std::int64_t length) const {
@@ -193,7 +195,8 @@ Tensor Tensor::squeeze(std::int64_t axis) const {
   auto strides = strides_;
   sizes.erase(sizes.begin() + at);
   strides.erase(strides.begin() + at);
-  return with_view(Shape(std::move(sizes)), std::move(strides), offset_);
+  return derived(*this, with_view(Shape(std::move(sizes)), std::move(strides), offset_),
+                 Derivation::reshape);
 }
 
 Tensor Tensor::unsqueeze(std::int64_t axis) const {
@@ -203,7 +206,8 @@ Tensor Tensor::unsqueeze(std::int64_t axis) const {
   auto strides = strides_;
   sizes.insert(sizes.begin() + at, 1);
   strides.insert(strides.begin() + at, 1);
-  return with_view(Shape(std::move(sizes)), std::move(strides), offset_);
+  return derived(*this, with_view(Shape(std::move(sizes)), std::move(strides), offset_),
+                 Derivation::reshape);
 }
 
 }  // namespace netcl

@@ -1,12 +1,13 @@
 // The OpDefs of the table's rows.
 #include "ops/elementwise/elementwise.h"
 
-#include <cctype>
 #include <cmath>
+#include <map>
 
 #include "base/check.h"
 #include "ops/dispatch.h"
 #include "ops/elementwise/host.h"
+#include "ops/elementwise/row_function.h"
 #include "ops/elementwise/samples.h"
 #include "ops/registry.h"
 
@@ -81,32 +82,41 @@ void enqueue_job(const Queue& queue, const ElementJob& job, const ElementShape& 
   enqueue_elements(queue, kernel, program, job.args, loops, per_item, shape.local);
 }
 
-// ---- the forward op
+// ---- jobs of calls
 
-ElementJob forward_job(const ElementRow& row, const OpCall& call) {
-  ElementJob job{row.forward, DType::float32, {}, {}};
-  for (int i = 0; i < row.inputs; ++i) {
-    const auto index = static_cast<std::size_t>(i);
-    job.names.push_back(static_cast<ElementName>(i));
-    job.args.inputs.push_back(call.inputs[index]);
-    if (!call.has(index))
-      job.args.scalar_inputs.push_back(call.attributes.number(kScalarInputs[i]));
+// Expression `code` of a row over the inputs of a call, which it calls `names`.
+ElementJob job_of(const ElementRow& row, const ElementCode& code,
+                  const std::vector<ElementName>& names, const OpCall& call) {
+  ElementJob job{code, DType::float32, names, {}};
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    job.args.inputs.push_back(call.inputs[i]);
+    if (!call.has(i))
+      job.args.scalar_inputs.push_back(call.attributes.number(kScalarInputs[names[i]]));
   }
   job.args.outputs = call.outputs;
   for (const auto* scalar : row.scalars)
     if (scalar != nullptr) job.args.scalars.push_back(call.attributes.number(scalar));
   // The condition of `where` may be of another dtype than the values.
   DType computed = call.outputs[0].dtype();
-  if (row.kind == ElementKind::predicate)
+  if (computed == DType::boolean)
     for (const auto& input : call.inputs)
       if (input) computed = input.dtype();
   job.compute = compute_dtype(computed);
   return job;
 }
 
-std::string needs_linear(const ElementRow& row, const OpCall& call) {
-  if (!row.vectors) return "some drivers compute vectors of this function wrongly";
-  const auto job = forward_job(row, call);
+// An expression of a row as an op: which one, and what it calls its inputs.
+struct RowPart {
+  const ElementRow& row;
+  const ElementCode& code;
+  std::vector<ElementName> names;
+
+  ElementJob job(const OpCall& call) const { return job_of(row, code, names, call); }
+};
+
+std::string needs_linear(const RowPart& part, const OpCall& call) {
+  if (!part.row.vectors) return "some drivers compute vectors of this function wrongly";
+  const auto job = part.job(call);
   const auto loops = element_loops(job.args);
   ElementProgram program;
   if (loops.sizes.size() <= kMaxAxes) describe_operands(job.args, loops, program);
@@ -140,19 +150,18 @@ VariantSpace vector_space(const OpCall& call, const ExtendedDeviceProfile& profi
           {static_cast<std::size_t>(call.outputs[0].numel())}};
 }
 
-std::vector<OpVariant> make_variants(const ElementRow& row) {
+std::vector<OpVariant> make_variants(const RowPart& part) {
   OpVariant vectorized{"elementwise.vectorized", "ELEMENTWISE_VECTORIZED"};
-  vectorized.declines = [&row](const OpCall& call, const ExtendedDeviceProfile&) {
-    return needs_linear(row, call);
+  vectorized.declines = [part](const OpCall& call, const ExtendedDeviceProfile&) {
+    return needs_linear(part, call);
   };
-  vectorized.run = [&row](const OpCall& call, const VariantRun& with) {
-    enqueue_job(call.queue, forward_job(row, call), {static_cast<int>(with["VEC"]), 1, with["WG"]});
+  vectorized.run = [part](const OpCall& call, const VariantRun& with) {
+    enqueue_job(call.queue, part.job(call), {static_cast<int>(with["VEC"]), 1, with["WG"]});
   };
   vectorized.space = vector_space;
   OpVariant scalar{"elementwise.scalar", "ELEMENTWISE_SCALAR"};
-  scalar.run = [&row](const OpCall& call, const VariantRun& with) {
-    enqueue_job(call.queue, forward_job(row, call),
-                {1, static_cast<int>(with["ITEMS"]), with["WG"]});
+  scalar.run = [part](const OpCall& call, const VariantRun& with) {
+    enqueue_job(call.queue, part.job(call), {1, static_cast<int>(with["ITEMS"]), with["WG"]});
   };
   scalar.space = scalar_space;
   return {vectorized, scalar};
@@ -217,19 +226,7 @@ void reference(const ElementRow& row, RefCall& call) {
       });
 }
 
-bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
-
 }  // namespace
-
-bool ElementCode::names(ElementName name) const {
-  const std::string_view all = text, word = kElementNameText[name];
-  for (auto at = all.find(word); at != all.npos; at = all.find(word, at + 1)) {
-    const bool starts = at == 0 || !is_word(all[at - 1]);
-    const auto end = at + word.size();
-    if (starts && (end == all.size() || !is_word(all[end]))) return true;
-  }
-  return false;
-}
 
 DType promoted(DType a, DType b) {
   if (a == b) return a;
@@ -257,66 +254,113 @@ Tensor reduce_to_shape(const Tensor& gradient, const Shape& shape) {
   return sum.reshape(shape.sizes());
 }
 
+namespace {
+
+// What the forward op and the gradients of a row have in common.
+OpDef make_part(const RowPart& part) {
+  OpDef op;
+  op.host = [part](const OpCall& call) {
+    const auto job = part.job(call);
+    host_elements(job.code, job.compute, job.names, job.args);
+  };
+  op.variants = make_variants(part);
+  op.problem = [](const OpCall& call) {
+    KernelProblem problem{"elementwise", {call.outputs[0].shape()}, call.outputs[0].dtype(), {}};
+    return problem;
+  };
+  op.element = row_function(part.row, part.code, part.names);
+  op.takes_views = op.writes_views = op.may_be_in_place = true;
+  return op;
+}
+
+// ---- gradients: ops of their own that no list shows
+
+struct GradientOp {
+  std::vector<ElementName> names;  // of its inputs; dy is always one: it gives shape and dtype
+  OpDef op;
+};
+
+GradientOp make_gradient(const ElementRow& row, const ElementCode& code, std::size_t input) {
+  std::vector<ElementName> names;
+  for (int i = 0; i < kElementNames; ++i)
+    if (i == kDy || code.names(static_cast<ElementName>(i)))
+      names.push_back(static_cast<ElementName>(i));
+  auto op = make_part({row, code, names});
+  op.name = fmt::format("{}_gradient{}", row.name, input);
+  op.infer = [](const OpSpec& spec) -> std::vector<TensorSpec> {
+    return {{spec.inputs.back().shape, spec.inputs.back().dtype}};
+  };
+  return {std::move(names), std::move(op)};
+}
+
+const GradientOp& gradient_op(const ElementRow& row, std::size_t input) {
+  static const auto* const all = [] {
+    auto* ops = new std::map<std::pair<const ElementRow*, std::size_t>, GradientOp>();
+    for (const auto& one : element_rows())
+      for (std::size_t i = 0; i < 3; ++i)
+        if (one.gradients[i])
+          ops->emplace(std::pair{&one, i}, make_gradient(one, one.gradients[i], i));
+    return ops;
+  }();
+  return all->at({&row, input});
+}
+
+SavedTensors saved_by(const ElementRow& row, const std::vector<bool>& wanted) {
+  SavedTensors saved{0, 0};
+  for (std::size_t i = 0; i < 3; ++i) {
+    if (!row.gradients[i] || i >= wanted.size() || !wanted[i]) continue;
+    for (const auto name : {kA, kB, kC})
+      if (row.gradients[i].names(name)) saved.inputs |= 1u << name;
+    if (row.gradients[i].names(kY)) saved.outputs = 1;
+  }
+  return saved;
+}
+
+}  // namespace
+
 Tensor element_gradient(const ElementRow& row, std::size_t input, const OpGradient& gradient) {
-  const auto& code = row.gradients[input];
-  if (!code || !gradient.wants(input) || !gradient.dy()) return {};
-  const auto& dy = gradient.dy();
-  ElementJob job{code, compute_dtype(dy.dtype()), {}, {}};
-  for (int i = 0; i < kElementNames; ++i) {
-    const auto name = static_cast<ElementName>(i);
-    if (!code.names(name)) continue;
-    job.names.push_back(name);
-    const auto index = static_cast<std::size_t>(i);
+  if (!row.gradients[input] || !gradient.wants(input) || !gradient.dy()) return {};
+  const auto& [names, op] = gradient_op(row, input);
+  std::vector<Tensor> inputs;
+  Attributes attributes;
+  for (const auto name : names) {
     if (name == kDy || name == kY) {
-      job.args.inputs.push_back(name == kDy ? dy : gradient.outputs[0]);
-    } else {
-      job.args.inputs.push_back(gradient.inputs[index]);
-      if (!gradient.inputs[index])
-        job.args.scalar_inputs.push_back(gradient.attributes.number(kScalarInputs[index]));
+      inputs.push_back(name == kDy ? gradient.dy() : gradient.outputs[0]);
+      continue;
     }
+    inputs.push_back(gradient.inputs[name]);
+    if (!gradient.inputs[name])
+      attributes.set(kScalarInputs[name], gradient.attributes.number(kScalarInputs[name]));
   }
   for (const auto* scalar : row.scalars)
-    if (scalar != nullptr) job.args.scalars.push_back(gradient.attributes.number(scalar));
-  const auto& shape = gradient.outputs[0].shape();
-  job.args.outputs = {Tensor::empty(dy.queue(), shape, dy.dtype())};
-  if (shape.numel() > 0) {
-    if (dy.queue().is_cpu())
-      host_elements(code, job.compute, job.names, job.args);
-    else
-      enqueue_job(dy.queue(), job, {1, 4, 64});
-  }
-  return reduce_to_shape(job.args.outputs[0], gradient.inputs[input].shape());
+    if (scalar != nullptr) attributes.set(scalar, gradient.attributes.number(scalar));
+  return reduce_to_shape(call_op(op, std::move(inputs), attributes)[0],
+                         gradient.inputs[input].shape());
 }
 
 OpDef make_element_op(const ElementRow& row) {
-  OpDef op;
+  std::vector<ElementName> names{kA, kB, kC};
+  names.resize(static_cast<std::size_t>(row.inputs));
+  auto op = make_part({row, row.forward, names});
   op.name = row.name;
   op.summary = row.summary;
   op.dtypes = row.forward.i32 != nullptr ? kFloatsAndInts : kFloats;
   op.infer = [&row](const OpSpec& spec) { return infer(row, spec); };
   op.reference = [&row](RefCall& call) { reference(row, call); };
-  op.host = [&row](const OpCall& call) {
-    const auto job = forward_job(row, call);
-    host_elements(job.code, job.compute, job.names, job.args);
-  };
-  if (row.gradients[0] || row.gradients[1])
+  if (row.gradients[0] || row.gradients[1]) {
     op.backward = [&row](const OpGradient& gradient) {
       std::vector<Tensor> result;
       for (std::size_t i = 0; i < gradient.inputs.size(); ++i)
         result.push_back(element_gradient(row, i, gradient));
       return result;
     };
-  op.variants = make_variants(row);
-  op.problem = [](const OpCall& call) {
-    KernelProblem problem{"elementwise", {call.outputs[0].shape()}, call.outputs[0].dtype(), {}};
-    return problem;
-  };
+    op.saves = [&row](const std::vector<bool>& wanted) { return saved_by(row, wanted); };
+  }
   op.samples = [&row] { return element_samples(row); };
   // All rows share what is found: the kernel is the same but for its expression.
   if (std::string_view(row.name) == "add") op.tuning = [&row] { return element_tuning(row); };
   op.tolerance = [&row](const OpSpec&) { return Tolerance{row.ulps, row.terms}; };
   op.tolerance_reason = "rounding of the result, and what OpenCL C promises for its functions";
-  op.takes_views = op.writes_views = op.may_be_in_place = true;
   return op;
 }
 
@@ -359,6 +403,12 @@ DType common_dtype(const ElementRow& row, std::span<const ElementValue> operands
   return row.kind == ElementKind::predicate || is_floating(*dtype) ? *dtype : compute_dtype(*dtype);
 }
 
+// As an op, which a tape follows and fusion can take in.
+Tensor as_dtype(const Tensor& x, DType dtype) {
+  if (x.dtype() == dtype) return x;
+  return apply("cast", {x}, {{"dtype", std::string(name_of(dtype))}});
+}
+
 struct PreparedCall {
   std::vector<Tensor> inputs;
   Attributes attributes;
@@ -375,7 +425,7 @@ PreparedCall prepare(const ElementRow& row, std::span<const ElementValue> operan
   for (std::size_t i = 0; i < operands.size(); ++i) {
     const auto& operand = operands[i];
     if (operand.tensor)
-      call.inputs.push_back(i < first ? operand.tensor : operand.tensor.astype(dtype));
+      call.inputs.push_back(i < first ? operand.tensor : as_dtype(operand.tensor, dtype));
     else {
       call.inputs.emplace_back();
       call.attributes.set(kScalarInputs[i], operand.number);

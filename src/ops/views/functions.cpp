@@ -4,6 +4,7 @@
 #include "ops/dispatch.h"
 #include "tensor/access.h"
 #include "tensor/convert.h"
+#include "tensor/following.h"
 
 namespace netcl::ops {
 
@@ -57,6 +58,7 @@ Tensor cast(const Tensor& x, DType dtype) {
 const Tensor& fill_(const Tensor& x, double value) {
   check<ArgumentError>(static_cast<bool>(x), "[fill_] the tensor must not be empty (default-made)");
   if (x.numel() == 0) return x;
+  before_write("fill_", x);
   if (!x.is_contiguous())
     return x.copy_from(Tensor::full(x.queue(), {}, value, x.dtype()).expand(x.shape()));
   visit_dtype(x.dtype(), [&]<class T>(T) {
