@@ -17,6 +17,7 @@ thread_local const OpDef* t_forced_op = nullptr;
 thread_local const OpVariant* t_forced = nullptr;
 thread_local int t_depth = 0;  // inside a variant or a host function
 std::atomic<OpObserver> g_observer{nullptr};
+std::atomic<OpenDeferring> g_open_deferring{nullptr};
 
 thread_local OpDeferrer* t_deferrer = nullptr;
 
@@ -272,5 +273,12 @@ VariantChoice choose_variant(const OpCall& call) {
 void set_op_observer(OpObserver observer) { g_observer = observer; }
 
 OpDeferrer* set_op_deferrer(OpDeferrer* deferrer) { return std::exchange(t_deferrer, deferrer); }
+
+void set_open_deferring(OpenDeferring open) { g_open_deferring = open; }
+
+std::unique_ptr<DeferringScope> open_deferring() {
+  const auto open = g_open_deferring.load();
+  return open == nullptr ? nullptr : open();
+}
 
 }  // namespace netcl

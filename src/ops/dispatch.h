@@ -59,4 +59,16 @@ class OpDeferrer {
 // Of this thread; returns the previous one. Not in force inside of ops.
 OpDeferrer* set_op_deferrer(OpDeferrer* deferrer);
 
+// While alive, calls on this thread are deferred where they can be. finish() computes what users
+// can see; a scope that only ends leaves its values computable.
+class DeferringScope {
+ public:
+  virtual ~DeferringScope() = default;
+  virtual void finish() = 0;
+};
+// How the layer that defers lets those below it open a scope; null where it has not been used.
+using OpenDeferring = std::unique_ptr<DeferringScope> (*)();
+void set_open_deferring(OpenDeferring open);
+std::unique_ptr<DeferringScope> open_deferring();
+
 }  // namespace netcl
