@@ -21,7 +21,7 @@ DIRECT = {
     "tensor": ["tune"],
     "io": ["tensor"],
     "ops": ["tensor"],
-    "selftest": ["ops"],
+    "selftest": ["autograd"],
     "autograd": ["ops"],
     "jit": ["autograd"],
     "nn": ["jit", "io"],

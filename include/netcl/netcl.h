@@ -1,6 +1,7 @@
 // All of netcl.
 #pragma once
 
+#include "netcl/autograd.h"
 #include "netcl/autotuner.h"
 #include "netcl/backend.h"
 #include "netcl/capabilities.h"

@@ -19,9 +19,16 @@ bool gradient_needs_input(int activation) {
   return which == ops::Activation::gelu || which == ops::Activation::silu;
 }
 
-Tensor activation_gradient(int activation, const Tensor& z, const Tensor& y, const Tensor& dy) {
+Tensor activation_gradient(int activation, const Tensor& z, const Tensor& y, const Tensor& dy,
+                           bool differentiable) {
   const auto& op = find_op(activation_op(activation));
-  return op.backward({{z}, {}, {y}, {dy}, {true}})[0];
+  return op.backward({{z}, {}, {y}, {dy}, {true}, differentiable})[0];
+}
+
+SavedTensors saved_by_product(const std::vector<bool>& wanted, const Attributes& attributes) {
+  const auto activation = static_cast<int>(attributes.integer("activation"));
+  if (activation == 0) return {other_factor(wanted), 0};
+  return {gradient_needs_input(activation) ? 7u : other_factor(wanted), 1};
 }
 
 }  // namespace netcl

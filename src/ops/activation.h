@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "netcl/ops.h"
+#include "ops/op.h"
 
 namespace netcl {
 
@@ -35,15 +36,25 @@ V activate(int activation, V x) {
 const char* activation_op(int activation);
 
 // dy times the derivative at z, whose activation is y.
-Tensor activation_gradient(int activation, const Tensor& z, const Tensor& y, const Tensor& dy);
+Tensor activation_gradient(int activation, const Tensor& z, const Tensor& y, const Tensor& dy,
+                           bool differentiable);
 // Whether that derivative follows from y alone.
 bool gradient_needs_input(int activation);
 
+// What the gradients of activation(product of inputs 0 and 1, plus input 2) read.
+SavedTensors saved_by_product(const std::vector<bool>& wanted, const Attributes& attributes);
+// Of a product, each factor is what the gradient of the other needs.
+inline std::uint32_t other_factor(const std::vector<bool>& wanted) {
+  return (wanted[1] ? 1u : 0u) | (wanted[0] ? 2u : 0u);
+}
+
 // The gradient of activation(z) from that of its result; `z` is made when it is needed.
 template <class MakeInput>
-Tensor activation_backward(int activation, const Tensor& y, const Tensor& dy, MakeInput&& z) {
-  if (activation == 0) return dy;
-  return activation_gradient(activation, gradient_needs_input(activation) ? z() : y, y, dy);
+Tensor activation_backward(int activation, const OpGradient& g, MakeInput&& z) {
+  if (activation == 0) return g.dy();
+  const auto& y = g.outputs[0];
+  return activation_gradient(activation, gradient_needs_input(activation) ? z() : y, y, g.dy(),
+                             g.differentiable);
 }
 
 }  // namespace netcl

@@ -90,6 +90,12 @@ struct OpGradient {
 struct SavedTensors {
   std::uint32_t inputs = ~0u, outputs = ~0u;  // bits
 
+  static std::function<SavedTensors(const std::vector<bool>&, const Attributes&)> always(
+      std::uint32_t inputs, std::uint32_t outputs) {
+    return [=](const std::vector<bool>&, const Attributes&) {
+      return SavedTensors{inputs, outputs};
+    };
+  }
   bool input(std::size_t i) const { return i >= 32 || (inputs >> i & 1) != 0; }
   bool output(std::size_t i) const { return i >= 32 || (outputs >> i & 1) != 0; }
 };
@@ -172,7 +178,7 @@ struct OpDef {
   // Null: the op has no gradient.
   std::function<std::vector<Tensor>(const OpGradient&)> backward = nullptr;
   // What backward reads when the gradients of these inputs are wanted. Null: everything.
-  std::function<SavedTensors(const std::vector<bool>& wanted)> saves = nullptr;
+  std::function<SavedTensors(const std::vector<bool>& wanted, const Attributes&)> saves = nullptr;
   // What an element-wise op computes of one element, for the fusing compiler. Null: it is none.
   std::shared_ptr<const ElementFunction> element = nullptr;
   // In the order in which they are tried when the selector names none that can compute the call.

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "base/format.h"
+#include "netcl/autograd.h"
 #include "ops/dispatch.h"
 #include "selftest/data.h"
 
@@ -76,22 +77,27 @@ std::string check_gradient(const OpDef& op, const OpSample& sample, std::uint64_
   std::mt19937_64 random(seed + 1);
   const auto inputs = make_inputs(sample, DType::float64, seed);
   const auto weights = make_weights(run_reference(op, inputs, sample.attributes), random);
-  std::vector<Tensor> tensors, grads;
-  std::vector<bool> wanted;
+  std::vector<Tensor> tensors, leaves;
   for (const auto& input : inputs) {
     tensors.push_back(input.present ? Tensor::from_host(queue, to_host_array(input)) : Tensor());
-    wanted.push_back(is_differentiable(input));
+    if (!is_differentiable(input)) continue;
+    tensors.back().set_requires_grad();
+    leaves.push_back(tensors.back());
   }
-  for (const auto& weight : weights)
-    grads.push_back(weight.present ? Tensor::from_host(queue, to_host_array(weight)) : Tensor());
+  Tape tape;
+  std::vector<Tensor> results, grads;
   const auto outputs = call_op(op, tensors, sample.attributes);
-  const auto result = op.backward({tensors, sample.attributes, outputs, grads, wanted});
+  for (std::size_t k = 0; k < outputs.size(); ++k) {
+    if (!weights[k].present) continue;
+    results.push_back(outputs[k]);
+    grads.push_back(Tensor::from_host(queue, to_host_array(weights[k])));
+  }
+  const auto result = tape.gradient(results, leaves, grads);
+  std::size_t next = 0;
   for (std::size_t k = 0; k < inputs.size(); ++k) {
-    if (!wanted[k]) continue;
-    if (k >= result.size() || !result[k])
-      return fmt::format("backward gave no gradient for input {}", k);
+    if (!is_differentiable(inputs[k])) continue;
     const auto problem =
-        compare_input(op, inputs, k, sample.attributes, weights, result[k], random);
+        compare_input(op, inputs, k, sample.attributes, weights, result[next++], random);
     if (!problem.empty()) return problem;
   }
   return {};

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "ops/activation.h"
 #include "ops/conv2d/backward.h"
 #include "ops/conv2d/host.h"
 #include "ops/conv2d/launch.h"
@@ -99,20 +100,13 @@ void host(const OpCall& call) {
                static_cast<Activation>(call.attributes.integer("activation")));
 }
 
-// dy before the activation. relu, sigmoid and tanh know their slope from the result; gelu and silu
-// need what they were given, which is computed again rather than kept.
+// dy before the activation; what gelu and silu were given is computed again rather than kept.
 Tensor before_activation(const OpGradient& g) {
-  static constexpr const char* kNames[] = {"", "relu", "gelu", "silu", "sigmoid", "tanh"};
-  const auto activation = g.attributes.integer("activation");
-  if (activation == 0) return g.dy();
-  std::vector<Tensor> given = {g.outputs[0]};
-  if (activation == 2 || activation == 3) {
+  return activation_backward(static_cast<int>(g.attributes.integer("activation")), g, [&] {
     auto attributes = g.attributes;
     attributes.set("activation", std::int64_t{0});
-    given = {apply("conv2d", g.inputs, attributes)};
-  }
-  const auto& op = find_op(kNames[activation]);
-  return op.backward({given, {}, g.outputs, g.grads, {true}})[0];
+    return apply("conv2d", g.inputs, attributes);
+  });
 }
 
 std::vector<Tensor> backward(const OpGradient& g) {
@@ -139,6 +133,7 @@ OpDef forward_op() {
   op.reference = reference;
   op.host = host;
   op.backward = backward;
+  op.saves = saved_by_product;
   op.variants = forward_variants();
   op.problem = problem;
   op.samples = forward_samples;

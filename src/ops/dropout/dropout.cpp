@@ -127,6 +127,7 @@ std::vector<OpDef> ops_of_dropout() {
     if (!g.wants(0) || !g.dy()) return {Tensor()};
     return {apply("dropout", {g.dy()}, g.attributes)};
   };
+  op.saves = SavedTensors::always(0, 0);
   op.samples = samples;
   op.tolerance = [](const OpSpec&) { return Tolerance{2, 0}; };
   op.tolerance_reason = "the factor 1 / (1 - p) and the product are rounded";

@@ -354,7 +354,9 @@ OpDef make_element_op(const ElementRow& row) {
         result.push_back(element_gradient(row, i, gradient));
       return result;
     };
-    op.saves = [&row](const std::vector<bool>& wanted) { return saved_by(row, wanted); };
+    op.saves = [&row](const std::vector<bool>& wanted, const Attributes&) {
+      return saved_by(row, wanted);
+    };
   }
   op.samples = [&row] { return element_samples(row); };
   // All rows share what is found: the kernel is the same but for its expression.

@@ -208,6 +208,7 @@ OpDef make(bool per_element) {
   op.backward = [reads = per_element ? "gather" : "index_select"](const OpGradient& g) {
     return backward(g, reads);
   };
+  op.saves = SavedTensors::always(2, 0);
   op.samples = per_element ? scatter_add_samples : index_add_samples;
   op.tolerance = [](const OpSpec& spec) {
     // All of an axis may go to one place.

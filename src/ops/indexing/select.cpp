@@ -219,6 +219,7 @@ OpDef index_select_op() {
   op.infer = infer_select;
   op.reference = reference_select;
   op.backward = backward_select;
+  op.saves = SavedTensors::always(2, 0);
   op.samples = index_select_samples;
   return op;
 }
@@ -229,6 +230,7 @@ OpDef embedding_op() {
   op.infer = infer_embedding;
   op.reference = reference_embedding;
   op.backward = backward_embedding;
+  op.saves = SavedTensors::always(1, 0);
   op.samples = embedding_samples;
   return op;
 }
@@ -239,6 +241,7 @@ OpDef gather_op() {
   op.infer = infer_gather;
   op.reference = reference_gather;
   op.backward = backward_gather;
+  op.saves = SavedTensors::always(2, 0);
   op.samples = gather_samples;
   return op;
 }

@@ -91,6 +91,9 @@ OpDef matmul_op() {
   op.reference = matmul_reference;
   op.host = [plan](const OpCall& call) { host_matmul(plan(call)); };
   op.backward = matmul_backward;
+  op.saves = [](const std::vector<bool>& wanted, const Attributes&) {
+    return SavedTensors{other_factor(wanted), 0};
+  };
   op.variants = matmul_variants(plan);
   op.problem = [plan](const OpCall& call) { return problem_of(plan(call)); };
   op.samples = matmul_samples;
@@ -140,7 +143,7 @@ std::vector<TensorSpec> linear_infer(const OpSpec& spec) {
 std::vector<Tensor> linear_backward(const OpGradient& g) {
   const auto &x = g.inputs[0], &w = g.inputs[1];
   const auto activation = static_cast<int>(g.attributes.integer("activation"));
-  const auto dz = activation_backward(activation, g.outputs[0], g.dy(), [&] {
+  const auto dz = activation_backward(activation, g, [&] {
     return ops::linear(x, w, g.inputs.size() > 2 ? g.inputs[2] : Tensor());
   });
   // The number of rows follows from the leading axes alone: the last one may have no elements.
@@ -170,6 +173,7 @@ OpDef linear_op() {
   op.reference = linear_reference;
   op.host = [plan](const OpCall& call) { host_matmul(plan(call)); };
   op.backward = linear_backward;
+  op.saves = saved_by_product;
   op.variants = matmul_variants(plan);
   op.problem = [plan](const OpCall& call) { return problem_of(plan(call)); };
   op.samples = linear_samples;

@@ -430,6 +430,7 @@ OpDef make(const NormInfo& info) {
       if (g.wants(i)) result[i] = grads[i];
     return result;
   };
+  op.saves = SavedTensors::always(~0u, 0);
   op.samples = [&info] { return all_samples(info, false); };
   op.tolerance = [](const OpSpec&) { return Tolerance{8, 24}; };
   op.tolerance_reason = "statistics of elements up to 3, rounded a few times; then four roundings";

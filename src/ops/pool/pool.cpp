@@ -299,6 +299,7 @@ OpDef pool_op(bool max, bool adaptive) {
     max ? reference_max(call, g) : reference_avg(call, g);
   };
   op.backward = [=](const OpGradient& g) { return backward(g, name, max); };
+  op.saves = SavedTensors::always(0, max ? 2 : 0);
   op.samples = [=] { return pool_samples(max, adaptive); };
   op.tolerance = [=](const OpSpec& spec) {
     if (max) return Tolerance{0, 0};

@@ -144,6 +144,8 @@ OpDef make_reduction(const ReductionInfo& info) {
     op.backward = [&info](const OpGradient& gradient) {
       return reduction_backward(info, gradient);
     };
+  const bool linear = info.kind == ReductionKind::sum || info.kind == ReductionKind::mean;
+  if (linear) op.saves = SavedTensors::always(0, 0);
   op.variants = reduction_variants(info);
   op.problem = [&info](const OpCall& call) {
     const auto& shape = call.inputs[0].shape();

@@ -287,6 +287,7 @@ OpDef upsample_op(bool bilinear) {
                         : "images of another size, of the nearest pixels";
   op.reference = [=](RefCall& call) { reference(call, bilinear); };
   op.backward = [other = op.name + "_backward"](const OpGradient& g) { return backward(g, other); };
+  op.saves = SavedTensors::always(0, 0);
   op.tolerance = [=](const OpSpec&) { return bilinear ? Tolerance{1, 8} : Tolerance{0, 0}; };
   op.tolerance_reason = "three blends of values about 1; the positions are exact";
   return op;

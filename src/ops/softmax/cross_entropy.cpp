@@ -309,6 +309,7 @@ std::vector<OpDef> cross_entropy_ops() {
     return {apply("cross_entropy_backward", {g.inputs[0], g.inputs[1], g.dy()}, g.attributes),
             Tensor()};
   };
+  forward.saves = SavedTensors::always(~0u, 0);
   set_row_variants(
       backward, "cross_entropy_backward.item", "cross_entropy_backward.group", kPath, plan_of,
       [](const OpCall& call, Team team) { run_plain("cross_entropy_backward", call, team); });

@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "base/format.h"
+#include "netcl/ops.h"
 #include "ops/dispatch.h"
 #include "ops/softmax/family.h"
 #include "ops/softmax/host_rows.h"
@@ -144,8 +145,18 @@ std::vector<OpSample> samples(Kind kind) {
   return all;
 }
 
+// In ops, for gradients of gradients.
+Tensor composed_gradient(bool log, const Tensor& y, const Tensor& dy, std::int64_t axis) {
+  return log ? dy - ops::exp(y) * ops::sum(dy, {axis}, true)
+             : y * (dy - ops::sum(y * dy, {axis}, true));
+}
+
 std::vector<Tensor> gradient_of(const char* backward, const OpGradient& gradient) {
   if (!gradient.wants(0) || !gradient.dy()) return {Tensor()};
+  if (gradient.differentiable)
+    return {composed_gradient(std::string_view(backward) == "log_softmax_backward",
+                              gradient.outputs[0], gradient.dy(),
+                              gradient.attributes.integer("axis"))};
   return {apply(backward, {gradient.outputs[0], gradient.dy()}, gradient.attributes)};
 }
 
@@ -176,6 +187,7 @@ std::vector<OpDef> softmax_ops() {
   softmax.backward = [](const OpGradient& g) { return gradient_of("softmax_backward", g); };
   auto log_softmax = make(Kind::log_softmax, "log_softmax", "log(softmax(x)), without underflow",
                           "log_softmax.item", "log_softmax.group");
+  softmax.saves = log_softmax.saves = SavedTensors::always(0, 1);
   log_softmax.backward = [](const OpGradient& g) { return gradient_of("log_softmax_backward", g); };
   return {
       softmax, log_softmax,

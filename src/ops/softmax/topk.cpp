@@ -260,6 +260,7 @@ std::vector<OpDef> topk_ops() {
     return {apply("topk_backward", {g.dy(), g.outputs[1]},
                   {{"axis", axis}, {"size", g.inputs[0].shape()[axis]}})};
   };
+  op.saves = SavedTensors::always(0, 2);
   op.samples = samples;
   op.tolerance = [](const OpSpec&) { return Tolerance{0, 0}; };
   op.tolerance_reason = "values are only moved";
