@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "netcl/ops.h"
+#include "ops/elementwise/table.h"
 #include "support/devices.h"
 
 namespace netcl {
@@ -58,11 +59,25 @@ TEST(Expressions, have_the_precedence_of_c) {
 }
 
 TEST(Expressions, read_numbers) {
-  const std::pair<const char*, double> cases[] = {
-      {"2.0f", 2},   {"2.F", 2}, {".5", .5},   {"1e3", 1e3},           {"1.5e-3f", 1.5e-3},
-      {"1E+2", 100}, {"007", 7}, {"0.1f", .1}, {"INFINITY", INFINITY}, {"M_PI", M_PI}};
+  const std::pair<const char*, double> cases[] = {{"2.0f", 2},
+                                                  {"2.F", 2},
+                                                  {".5", .5},
+                                                  {"1e3", 1e3},
+                                                  {"1.5e-3f", 1.5e-3},
+                                                  {"1E+2", 100},
+                                                  {"007", 7},
+                                                  {"0.1f", .1},
+                                                  {"INFINITY", INFINITY},
+                                                  {"M_PI", M_PI},
+                                                  {"inf", INFINITY},
+                                                  {"-inf", -INFINITY},
+                                                  {"1e400", INFINITY},
+                                                  {"-1e400f", -INFINITY},
+                                                  {"1e-400", 0},
+                                                  {"1e308 * 10", INFINITY}};
   for (const auto& [text, expected] : cases) EXPECT_EQ(value_of(text), expected) << text;
-  EXPECT_TRUE(std::isnan(value_of("NAN")));
+  for (const auto* text : {"NAN", "nan", "-nan", "inf - inf"})
+    EXPECT_TRUE(std::isnan(value_of(text))) << text;
 }
 
 TEST(Expressions, call_functions) {
@@ -122,10 +137,11 @@ TEST(Expressions, say_what_was_expected_and_where) {
       {"2x", "behind the number"},
       {"1.2.3", "behind the number"},
       {"0x10", "behind the number"},
-      {"1e999", "out of range"},
       {".", "expected a number"},
       {"v0 ? v1", "expected ':' of ?:"},
-      {"v0 & v1", "expected an operator or the end"},
+      {"v0 & v1", "& is for conditions"},
+      {"v0 | (v0 < v1)", "| is for conditions"},
+      {"(v0 < v1) ^ 1", "^ is for conditions"},
       {"v0 % v1", "expected an operator or the end"},
       {"v0[0]", "expected an operator or the end"},
       {"\"v0\"", "expected a value"},
@@ -156,13 +172,65 @@ TEST(Expressions, cannot_overflow_the_stack) {
   EXPECT_NE(error_of(repeated("v0+", 10000)).find("at most 16384 characters"), std::string::npos);
   EXPECT_EQ(value_of(repeated("(", 90) + "v0" + repeated(")", 90)), 3);
   EXPECT_EQ(value_of("v0" + repeated("+v0", 5000)), 15003);
-  EXPECT_EQ(parsed("v0" + repeated("+v0", 5000)).scratch_blocks(), 2u);
+  EXPECT_EQ(parsed("v0" + repeated("+v0", 5000)).scratch_blocks(), 1u);
 }
 
 TEST(Expressions, show_only_the_place_of_long_texts) {
   const auto text = error_of(repeated("v0 + ", 1000) + "?");
   EXPECT_LT(text.size(), 300u);
   EXPECT_NE(text.find("..."), text.npos);
+}
+
+TEST(Expressions, suggest_what_was_meant) {
+  EXPECT_NE(error_of("expm(v0)").find("did you mean EXP or exp or exp2?"), std::string::npos)
+      << error_of("expm(v0)");
+  EXPECT_NE(error_of("relu(v0)").find("did you mean RELU?"), std::string::npos);
+  EXPECT_NE(error_of("V0").find("did you mean v0"), std::string::npos);
+  EXPECT_EQ(error_of("nothing_like_it(v0)").find("did you mean"), std::string::npos);
+}
+
+TEST(Expressions, compute_equal_parts_once) {
+  const auto expression = parsed("exp(v0) * exp(v0) + exp(v0)");
+  EXPECT_EQ(expression.nodes().size(), 4u);
+  EXPECT_EQ(value_of("exp(v0) * exp(v0) + exp(v0)", 0), 2);
+  // A value that is used late keeps its place.
+  EXPECT_EQ(value_of("(v0 + 1) * (v0 + 2) - (v0 + 1) + (v0 + 2) * ((v0 + 1) - v1)"), 11);
+}
+
+// The texts of the element-wise ops are expressions too.
+TEST(Expressions, read_the_table_of_element_wise_ops) {
+  for (const auto& row : element_rows()) {
+    const auto expression =
+        Expression::parse(row.name, row.forward.text, {{"a", "b", "c"}, {"p", "q"}});
+    const double p = row.sample_scalars[0], q = row.sample_scalars[1];
+    for (const double t : {0.0, 0.13, 0.5, 0.77, 1.0}) {
+      const double a = row.low + t * (row.high - row.low);
+      const double b = row.low_b + (1 - t) * (row.high_b - row.low_b), c = 2 * t - 1;
+      const double values[] = {a, b, c}, scalars[] = {p, q};
+      const double expected = row.reference(a, b, c, p, q);
+      EXPECT_NEAR(expression.evaluate(values, scalars), expected, 1e-13 * (1 + std::fabs(expected)))
+          << row.name << " of " << a << ", " << b;
+    }
+    for (std::size_t i = 0; i < 3; ++i)
+      if (row.gradients[i])
+        EXPECT_NO_THROW(Expression::parse(row.name, row.gradients[i].text,
+                                          {{"a", "b", "c", "y", "dy"}, {"p", "q"}}))
+            << row.name;
+  }
+}
+
+TEST(Expressions, have_numbers_that_can_become_parameters) {
+  const std::string names[] = {"n0", "n1"};
+  std::vector<double> values;
+  const auto expression = parsed("v0 * 2 + 3 - 4").with_numbers_as_parameters(names, values);
+  EXPECT_EQ(values, (std::vector<double>{2, 3}));
+  EXPECT_EQ(expression.parameters(), (std::vector<std::string>{"n0", "n1"}));
+  const double variables[] = {10, 0}, other[] = {5, 1};
+  EXPECT_EQ(expression.evaluate(variables, values), 19);
+  EXPECT_EQ(expression.evaluate(variables, other), 47);
+  std::vector<double> more;
+  EXPECT_EQ(parsed("v0 * 7 + inf - 4").with_numbers_as_parameters(names, more).structure(),
+            expression.structure());
 }
 
 TEST(Expressions, know_their_variables_and_any_names) {

@@ -9,12 +9,11 @@
 #include "ops/elementwise/host.h"
 #include "ops/elementwise/row_function.h"
 #include "ops/elementwise/samples.h"
+#include "ops/expression/expression_op.h"
 #include "ops/registry.h"
 
 namespace netcl {
 namespace {
-
-constexpr const char* kScalarInputs[] = {"scalar0", "scalar1", "scalar2"};
 
 // Which kernel: scalar elements or vectors of neighbours, and how many per work-item.
 struct ElementShape {
@@ -90,8 +89,7 @@ ElementJob job_of(const ElementRow& row, const ElementCode& code,
   ElementJob job{code, DType::float32, names, {}};
   for (std::size_t i = 0; i < names.size(); ++i) {
     job.args.inputs.push_back(call.inputs[i]);
-    if (!call.has(i))
-      job.args.scalar_inputs.push_back(call.attributes.number(kScalarInputs[names[i]]));
+    if (!call.has(i)) job.args.scalar_inputs.push_back(call.attributes.number(scalar_input(i)));
   }
   job.args.outputs = call.outputs;
   for (const auto* scalar : row.scalars)
@@ -220,7 +218,7 @@ void reference(const ElementRow& row, RefCall& call) {
           for (std::size_t k = 0; k < call.inputs.size(); ++k)
             v[k] = call.has(k)
                        ? call.inputs[k].values[static_cast<std::size_t>(offsets[k] + i * steps[k])]
-                       : call.attributes.number(kScalarInputs[k]);
+                       : call.attributes.number(scalar_input(k));
           out.values[at++] = row.reference(v[0], v[1], v[2], p, q);
         }
       });
@@ -241,6 +239,11 @@ DType promoted(DType a, DType b) {
 DType floating_of(DType dtype) {
   if (is_floating(dtype)) return dtype;
   return dtype == DType::int64 ? DType::float64 : DType::float32;
+}
+
+Tensor as_dtype(const Tensor& x, DType dtype) {
+  if (x.dtype() == dtype) return x;
+  return apply("cast", {x}, {{"dtype", std::string(name_of(dtype))}});
 }
 
 Tensor reduce_to_shape(const Tensor& gradient, const Shape& shape) {
@@ -273,12 +276,17 @@ OpDef make_part(const RowPart& part) {
   return op;
 }
 
-// ---- gradients: ops of their own that no list shows
+// ---- gradients: ops of their own that no list shows. They have gradients too, derived from their
+// expressions, which gives gradients of any order.
 
-struct GradientOp {
-  std::vector<ElementName> names;  // of its inputs; dy is always one: it gives shape and dtype
-  OpDef op;
-};
+Expression expression_of(const ElementRow& row, const ElementCode& code,
+                         const std::vector<ElementName>& names) {
+  Expression::Names known{{}, {"p", "q"}};
+  for (const auto name : names) known.variables.emplace_back(kElementNameText[name]);
+  std::vector<std::string> attributes;
+  for (const auto* scalar : row.scalars) attributes.emplace_back(scalar == nullptr ? "" : scalar);
+  return Expression::parse(row.name, code.text, known).with_used_parameters(attributes);
+}
 
 GradientOp make_gradient(const ElementRow& row, const ElementCode& code, std::size_t input) {
   std::vector<ElementName> names;
@@ -290,19 +298,9 @@ GradientOp make_gradient(const ElementRow& row, const ElementCode& code, std::si
   op.infer = [](const OpSpec& spec) -> std::vector<TensorSpec> {
     return {{spec.inputs.back().shape, spec.inputs.back().dtype}};
   };
+  set_gradients(op,
+                std::make_shared<ExpressionGradients>(op.name, expression_of(row, code, names)));
   return {std::move(names), std::move(op)};
-}
-
-const GradientOp& gradient_op(const ElementRow& row, std::size_t input) {
-  static const auto* const all = [] {
-    auto* ops = new std::map<std::pair<const ElementRow*, std::size_t>, GradientOp>();
-    for (const auto& one : element_rows())
-      for (std::size_t i = 0; i < 3; ++i)
-        if (one.gradients[i])
-          ops->emplace(std::pair{&one, i}, make_gradient(one, one.gradients[i], i));
-    return ops;
-  }();
-  return all->at({&row, input});
 }
 
 SavedTensors saved_by(const ElementRow& row, const std::vector<bool>& wanted) {
@@ -318,6 +316,18 @@ SavedTensors saved_by(const ElementRow& row, const std::vector<bool>& wanted) {
 
 }  // namespace
 
+const GradientOp& gradient_op(const ElementRow& row, std::size_t input) {
+  static const auto* const all = [] {
+    auto* ops = new std::map<std::pair<const ElementRow*, std::size_t>, GradientOp>();
+    for (const auto& one : element_rows())
+      for (std::size_t i = 0; i < 3; ++i)
+        if (one.gradients[i])
+          ops->emplace(std::pair{&one, i}, make_gradient(one, one.gradients[i], i));
+    return ops;
+  }();
+  return all->at({&row, input});
+}
+
 Tensor element_gradient(const ElementRow& row, std::size_t input, const OpGradient& gradient) {
   if (!row.gradients[input] || !gradient.wants(input) || !gradient.dy()) return {};
   const auto& [names, op] = gradient_op(row, input);
@@ -328,9 +338,9 @@ Tensor element_gradient(const ElementRow& row, std::size_t input, const OpGradie
       inputs.push_back(name == kDy ? gradient.dy() : gradient.outputs[0]);
       continue;
     }
-    inputs.push_back(gradient.inputs[name]);
     if (!gradient.inputs[name])
-      attributes.set(kScalarInputs[name], gradient.attributes.number(kScalarInputs[name]));
+      attributes.set(scalar_input(inputs.size()), gradient.attributes.number(scalar_input(name)));
+    inputs.push_back(gradient.inputs[name]);
   }
   for (const auto* scalar : row.scalars)
     if (scalar != nullptr) attributes.set(scalar, gradient.attributes.number(scalar));
@@ -405,12 +415,6 @@ DType common_dtype(const ElementRow& row, std::span<const ElementValue> operands
   return row.kind == ElementKind::predicate || is_floating(*dtype) ? *dtype : compute_dtype(*dtype);
 }
 
-// As an op, which a tape follows and fusion can take in.
-Tensor as_dtype(const Tensor& x, DType dtype) {
-  if (x.dtype() == dtype) return x;
-  return apply("cast", {x}, {{"dtype", std::string(name_of(dtype))}});
-}
-
 struct PreparedCall {
   std::vector<Tensor> inputs;
   Attributes attributes;
@@ -430,7 +434,7 @@ PreparedCall prepare(const ElementRow& row, std::span<const ElementValue> operan
       call.inputs.push_back(i < first ? operand.tensor : as_dtype(operand.tensor, dtype));
     else {
       call.inputs.emplace_back();
-      call.attributes.set(kScalarInputs[i], operand.number);
+      call.attributes.set(scalar_input(i), operand.number);
     }
   }
   return call;

@@ -13,6 +13,9 @@ DType promoted(DType a, DType b);
 // What a floating op makes of an integer dtype: float64 of int64, float32 of the others.
 DType floating_of(DType dtype);
 
+// A conversion as an op, which a tape follows and fusion can take in; itself when it already is.
+Tensor as_dtype(const Tensor& x, DType dtype);
+
 // An operand of an element-wise op: a tensor, or a number.
 struct ElementValue {
   Tensor tensor;
@@ -32,6 +35,13 @@ void call_element_into(const char* op, const Tensor& target,
 
 // One row's gradient with respect to an input, in the shape of that input.
 Tensor element_gradient(const ElementRow& row, std::size_t input, const OpGradient& gradient);
+
+// The op that computes it, before the sum over repeated axes: which of a, b, c, y and dy it reads.
+struct GradientOp {
+  std::vector<ElementName> names;  // of its inputs; dy is always the last: it gives shape and dtype
+  OpDef op;
+};
+const GradientOp& gradient_op(const ElementRow& row, std::size_t input);
 
 // The gradient of a broadcast: the sum over the axes that were repeated.
 Tensor reduce_to_shape(const Tensor& gradient, const Shape& shape);

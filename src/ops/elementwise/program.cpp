@@ -73,8 +73,8 @@ class Writer {
     } else {
       line("#define absolute(x) ((x) < K(0) ? -(x) : (x))");
     }
-    line("#define larger(x, z) (((x) != (x)) | ((x) > (z)) ? (x) : (z))");
-    line("#define smaller(x, z) (((x) != (x)) | ((x) < (z)) ? (x) : (z))");
+    line("#define larger(x, z) ((((x) != (x)) | ((x) > (z))) ? (x) : (z))");
+    line("#define smaller(x, z) ((((x) != (x)) | ((x) < (z))) ? (x) : (z))");
     text_ += program_.preamble;
   }
 

@@ -1,24 +1,61 @@
 // elementwise_binary: an expression of the user over two tensors, as one kernel.
-#include <cstring>
+#include <mutex>
+#include <unordered_map>
 
 #include "base/check.h"
-#include "base/hash.h"
-#include "base/parallel.h"
 #include "netcl/ops.h"
 #include "ops/dispatch.h"
 #include "ops/elementwise/elementwise.h"
-#include "ops/elementwise/program.h"
-#include "ops/expression/expression.h"
-#include "tensor/convert.h"
+#include "ops/expression/expression_op.h"
 
 namespace netcl {
 namespace {
 
-constexpr std::int64_t kBlock = 256;  // elements; the stack of most expressions fits the L1 cache
-constexpr std::int64_t kGrain = 1 << 14;
+// An expression ready to be called: its op, and its numbers as attributes.
+struct Prepared {
+  Expression expression;  // with its numbers as parameters
+  std::vector<double> numbers;
+  Attributes attributes;
+  const OpDef* op = nullptr;
 
-Expression expression_of(const Attributes& attributes) {
-  return Expression::parse("elementwise_binary", attributes.text("expression"), {"v0", "v1"});
+  OpCall call(const OpCall& of) const { return {*op, of.queue, of.inputs, attributes, of.outputs}; }
+};
+
+std::shared_ptr<const Prepared> prepare(const std::string& text) {
+  static auto* const forms = new ExpressionForms();
+  auto made = std::make_shared<Prepared>();
+  made->expression = Expression::parse("elementwise_binary", text, {"v0", "v1"})
+                         .with_numbers_as_parameters(number_names(), made->numbers);
+  made->attributes = number_attributes(made->numbers);
+  const auto& expression = made->expression;
+  made->op = &forms->get(expression.structure(), [&] {
+    const std::string name = "elementwise_binary";
+    return make_expression_op(
+        {name, expression, std::make_shared<ExpressionGradients>(name, expression)});
+  });
+  return made;
+}
+
+// Reading an expression costs more than a small call: the texts of late are remembered.
+std::shared_ptr<const Prepared> prepared(const std::string& text) {
+  constexpr std::size_t kMost = 1024;
+  struct Memo {
+    std::mutex mutex;
+    std::unordered_map<std::string, std::shared_ptr<const Prepared>> of;
+  };
+  static auto* const memo = new Memo();
+  {
+    const std::lock_guard lock(memo->mutex);
+    if (const auto found = memo->of.find(text); found != memo->of.end()) return found->second;
+  }
+  auto made = prepare(text);
+  const std::lock_guard lock(memo->mutex);
+  if (memo->of.size() >= kMost) memo->of.clear();
+  return memo->of.emplace(text, std::move(made)).first->second;
+}
+
+std::shared_ptr<const Prepared> prepared(const Attributes& attributes) {
+  return prepared(attributes.text("expression"));
 }
 
 std::vector<TensorSpec> infer(const OpSpec& spec) {
@@ -28,12 +65,12 @@ std::vector<TensorSpec> infer(const OpSpec& spec) {
                       "[elementwise_binary] both tensors must be float16, float32 or float64: {} "
                       "and {}",
                       name_of(spec.dtype(0)), name_of(spec.dtype(1)));
-  expression_of(spec.attributes);
+  prepared(spec.attributes);
   return {{broadcast_shapes(spec.op.name, spec.shape(0), spec.shape(1)), spec.dtype()}};
 }
 
 void reference(RefCall& call) {
-  const auto expression = expression_of(call.attributes);
+  const auto form = prepared(call.attributes);
   auto& y = call.outputs[0];
   std::vector<Strides> strides;
   for (const auto& input : call.inputs)
@@ -45,113 +82,32 @@ void reference(RefCall& call) {
                    const double values[] = {
                        call.inputs[0].values[static_cast<std::size_t>(offsets[0] + i * steps[0])],
                        call.inputs[1].values[static_cast<std::size_t>(offsets[1] + i * steps[1])]};
-                   y.values[at++] = expression.evaluate(values);
+                   y.values[at++] = form->expression.evaluate(values, form->numbers);
                  }
                });
 }
 
-ElementArgs args_of(const OpCall& call) { return {call.inputs, {}, call.outputs, {}}; }
-
-// ---- CPU backend: node by node over blocks
-
-template <class T, class V>
-void run_on_host(const OpCall& call, const Expression& expression) {
-  const auto loops = element_loops(args_of(call));
-  const auto* x = static_cast<const T*>(call.inputs[0].host_data());
-  const auto* z = static_cast<const T*>(call.inputs[1].host_data());
-  auto* y = static_cast<T*>(call.outputs[0].host_data());
-  const auto load = [](const T* from, std::int64_t step, std::int64_t n, V* to) {
-    for (std::int64_t i = 0; i < n; ++i) to[i] = convert_element<V>(from[i * step]);
-  };
-  parallel_for(call.outputs[0].numel(), kGrain, [&](std::int64_t begin, std::int64_t end) {
-    std::vector<V> scratch((expression.scratch_blocks() + 2) * kBlock);
-    V *first = scratch.data(), *second = first + kBlock;
-    const V* variables[] = {first, second};
-    for_each_run(loops, begin, end, [&](const auto& at, const auto& steps, std::int64_t count) {
-      for (std::int64_t done = 0; done < count; done += kBlock) {
-        const auto n = std::min(kBlock, count - done);
-        load(x + at[0] + done * steps[0], steps[0], n, first);
-        load(z + at[1] + done * steps[1], steps[1], n, second);
-        const V* result = expression.evaluate_block(n, variables, second + kBlock);
-        T* to = y + at[2] + done * steps[2];
-        for (std::int64_t i = 0; i < n; ++i) to[i * steps[2]] = convert_element<T>(result[i]);
-      }
-    });
-  });
-}
-
-void host(const OpCall& call) {
-  const auto expression = expression_of(call.attributes);
-  switch (call.dtype()) {
-    case DType::float64:
-      return run_on_host<double, double>(call, expression);
-    case DType::float16:
-      return run_on_host<float16_t, float>(call, expression);
-    default:
-      return run_on_host<float, float>(call, expression);
-  }
-}
-
-// ---- OpenCL: an element program of its statements
-
-// The memo's keys are numbers: the text enters as its whole SHA-256.
-std::array<std::int64_t, 4> hash_of(const std::string& text) {
-  const auto digest = Sha256().update(text).digest();
-  std::array<std::int64_t, 4> words;
-  std::memcpy(words.data(), digest.data(), sizeof words);
-  return words;
-}
-
-KernelKey key_of(const ElementProgram& program, const std::string& text, int vec, int items) {
-  std::int64_t operands = 0;
-  for (const auto& list : {program.inputs, program.outputs})
-    for (const auto& operand : list)
-      operands = operands * 64 + static_cast<std::int64_t>(operand.dtype) * 4 +
-                 static_cast<std::int64_t>(operand.access) + 1;
-  const auto hash = hash_of(text);
-  return {"elementwise_binary",
-          "elementwise",
-          {hash[0], hash[1], hash[2], hash[3], operands, static_cast<std::int64_t>(program.rank),
-           program.wide, vec, items}};
-}
-
-void enqueue(const OpCall& call, std::int64_t local, int vec, int items) {
-  const auto args = args_of(call);
-  const auto loops = element_loops(args);
-  ElementProgram program;
-  program.compute = compute_dtype(call.dtype());
-  describe_operands(args, loops, program);
-  program.names = {"v0", "v1"};
-  const auto kernel = generated_kernel(
-      call.queue, key_of(program, call.attributes.text("expression"), vec, items), [&] {
-        auto code = expression_of(call.attributes).to_opencl(program.compute);
-        program.statements = std::move(code.statements);
-        program.results = {std::move(code.result)};
-        return render_elements(program, vec, items);
-      });
-  const auto per_item = static_cast<std::size_t>(vec > 1 ? vec : items);
-  enqueue_elements(call.queue, kernel, program, args, loops, per_item, local);
-}
-
-std::string needs_linear(const OpCall& call, const ExtendedDeviceProfile&) {
-  const auto args = args_of(call);
-  ElementProgram program;
-  describe_operands(args, element_loops(args), program);
-  return program.rank == 0 ? "" : "an operand is broadcast or a strided view";
-}
-
+// The op by its name: for lists and tests, its calls are those of the expression's own op.
 std::vector<OpVariant> variants() {
-  OpVariant vectorized{"elementwise.vectorized", "ELEMENTWISE_VECTORIZED"};
-  vectorized.declines = needs_linear;
-  vectorized.run = [](const OpCall& call, const VariantRun& with) {
-    const bool cpu = device_profile(call.queue).is_cpu;
-    enqueue(call, with.config.local_size_1d, cpu ? 16 : 4, 1);
-  };
-  OpVariant scalar{"elementwise.scalar", "ELEMENTWISE_SCALAR"};
-  scalar.run = [](const OpCall& call, const VariantRun& with) {
-    enqueue(call, with.config.local_size_1d, 1, device_profile(call.queue).is_cpu ? 4 : 1);
-  };
-  return {vectorized, scalar};
+  std::vector<OpVariant> all = prepared("v0 + v1")->op->variants;
+  for (std::size_t k = 0; k < all.size(); ++k) {
+    if (all[k].declines)
+      all[k].declines = [k](const OpCall& call, const ExtendedDeviceProfile& profile) {
+        const auto form = prepared(call.attributes);
+        return form->op->variants[k].declines(form->call(call), profile);
+      };
+    all[k].run = [k](const OpCall& call, const VariantRun& with) {
+      const auto form = prepared(call.attributes);
+      form->op->variants[k].run(form->call(call), with);
+    };
+  }
+  return all;
+}
+
+std::vector<Tensor> backward(const OpGradient& gradient) {
+  const auto form = prepared(gradient.attributes);
+  return form->op->backward({gradient.inputs, form->attributes, gradient.outputs, gradient.grads,
+                             gradient.wanted, gradient.differentiable});
 }
 
 // ---- samples
@@ -160,7 +116,7 @@ std::vector<OpSample> samples() {
   std::vector<OpSample> all;
   const auto add = [&](const std::string& id, const char* text,
                        std::vector<Shape> shapes = {{37}, {37}}) {
-    OpSample sample{id, {}, {{"expression", std::string(text)}}, false};
+    OpSample sample{id, {}, {{"expression", std::string(text)}}};
     for (const auto& shape : shapes) sample.inputs.push_back({shape, Fill::uniform, 0.25, 2});
     all.push_back(std::move(sample));
   };
@@ -196,6 +152,7 @@ std::vector<OpSample> samples() {
   }
   add("special", "MAX(v0, v1) + MIN(v0, 1) + RELU(v1) + isnan(v0) + isinf(v1) + isfinite(v0)");
   for (auto& input : all.back().inputs) input = {{131}, Fill::special};
+  all.back().gradient = false;
   // Neighbours of the largest number overflow or not, depending on the order of rounding.
   all.back().attributes =
       Attributes{{"expression", std::string("isnan(v0) ? MIN(v0, v1) : isinf(v1) ? MAX(v0, 1) : "
@@ -212,18 +169,22 @@ std::vector<OpDef> ops_of_expression() {
   op.dtypes = kFloats;
   op.infer = infer;
   op.reference = reference;
-  op.host = host;
+  op.host = [](const OpCall& call) {
+    const auto form = prepared(call.attributes);
+    form->op->host(form->call(call));
+  };
+  op.backward = backward;
   op.variants = variants();
   op.problem = [](const OpCall& call) {
     return KernelProblem{"elementwise", {call.outputs[0].shape()}, call.outputs[0].dtype(), {}};
   };
   op.samples = samples;
   op.tolerance = [](const OpSpec& spec) {
-    const auto ulps = expression_of(spec.attributes).ulps();
+    const auto ulps = prepared(spec.attributes)->expression.ulps();
     return Tolerance{1 + ulps, 4 * ulps};
   };
   op.tolerance_reason = "what OpenCL C promises for each function, added up; values are about 1";
-  op.takes_views = op.may_be_in_place = true;
+  op.takes_views = op.writes_views = op.may_be_in_place = true;
   return {op};
 }
 
@@ -231,9 +192,9 @@ namespace ops {
 
 Tensor elementwise_binary(const Tensor& a, const Tensor& b, const std::string& expression) {
   check<ArgumentError>(a && b, "[elementwise_binary] no tensor may be empty (default-made)");
+  const auto form = prepared(expression);
   const auto dtype = floating_of(promoted(a.dtype(), b.dtype()));
-  return apply("elementwise_binary", {a.astype(dtype), b.astype(dtype)},
-               {{"expression", expression}});
+  return call_op(*form->op, {as_dtype(a, dtype), as_dtype(b, dtype)}, form->attributes)[0];
 }
 
 }  // namespace ops

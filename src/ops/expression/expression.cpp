@@ -1,14 +1,17 @@
-// Evaluation and OpenCL text of expressions. Nodes are in postorder, so both are loops with a
-// stack.
+// Evaluation and OpenCL text of expressions. Arguments come before their calls, so both are loops
+// over the nodes.
 #include "ops/expression/expression.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "base/check.h"
+#include "ops/expression/builder.h"
 
 namespace netcl {
 namespace {
+
+using Kind = Expression::Node::Kind;
 
 template <class V>
 ExpressionBlock<V> block_of(const ExpressionFunction& function) {
@@ -30,83 +33,203 @@ std::string literal(double value, DType compute) {
   return fmt::format("K({}{})", text, single ? "f" : "");
 }
 
+std::string call_text(const Expression::Node& node, const std::vector<std::string>& values) {
+  std::string text;
+  const auto& pattern = node.function->opencl;
+  for (std::size_t i = 0; i < pattern.size(); ++i) {
+    if (pattern[i] != '$')
+      text += pattern[i];
+    else
+      text += values[node.arguments[static_cast<std::size_t>(pattern[++i] - 'a')]];
+  }
+  return text;
+}
+
 }  // namespace
+
+const ExpressionFunction* ExpressionLibrary::find(std::string_view name) const {
+  const auto found = std::find_if(functions.begin(), functions.end(),
+                                  [&](const auto& function) { return function.name == name; });
+  return found == functions.end() ? nullptr : &*found;
+}
 
 bool Expression::uses(std::size_t variable) const {
   return std::any_of(nodes_.begin(), nodes_.end(), [&](const Node& node) {
-    return node.kind == Node::Kind::variable && node.variable == variable;
+    return node.kind == Kind::variable && node.index == variable;
+  });
+}
+
+bool Expression::takes_vectors() const {
+  return std::all_of(nodes_.begin(), nodes_.end(), [](const Node& node) {
+    return node.kind != Kind::call || (node.function->vectors && !node.function->is_users());
   });
 }
 
 double Expression::ulps() const {
   double sum = 0;
   for (const auto& node : nodes_)
-    if (node.kind == Node::Kind::call) sum += node.function->ulps;
+    if (node.kind == Kind::call) sum += node.function->ulps;
   return sum;
 }
 
-double Expression::evaluate(std::span<const double> values) const {
-  check(values.size() >= variables_.size(), "[expression] it has {} variables: {} values",
-        variables_.size(), values.size());
+std::string Expression::structure() const {
+  std::string text;
+  for (const auto& node : nodes_) {
+    switch (node.kind) {
+      case Kind::number:
+        text += fmt::format("{:a}", node.number);
+        break;
+      case Kind::variable:
+        text += fmt::format("v{}", node.index);
+        break;
+      case Kind::parameter:
+        text += fmt::format("p{}", node.index);
+        break;
+      case Kind::call:
+        text += fmt::format("{}({})", node.function->name, join(node.arguments, ","));
+    }
+    text += ';';
+  }
+  return text;
+}
+
+// ---- other expressions
+
+Expression Expression::expanded(std::string_view where) const {
+  if (library_ == nullptr) return *this;
+  ExpressionBuilder builder(variables_, parameters_);
+  std::vector<std::size_t> ours;
+  for (const auto& node : nodes_) {
+    std::vector<std::size_t> arguments;
+    for (const auto argument : node.arguments) arguments.push_back(ours[argument]);
+    if (node.kind == Kind::number)
+      ours.push_back(builder.number(node.number));
+    else if (node.kind == Kind::variable)
+      ours.push_back(builder.variable(node.index));
+    else if (node.kind == Kind::parameter)
+      ours.push_back(builder.parameter(node.index));
+    else if (node.function->is_users())
+      ours.push_back(builder.inlined(where, *node.function, std::move(arguments)));
+    else
+      ours.push_back(builder.call(*node.function, std::move(arguments)));
+  }
+  return builder.finish(ours.back(), text_);
+}
+
+Expression Expression::with_numbers_as_parameters(std::span<const std::string> names,
+                                                  std::vector<double>& values) const {
+  auto result = *this;
+  for (auto& node : result.nodes_) {
+    if (node.kind != Kind::number || values.size() >= names.size()) continue;
+    result.parameters_.push_back(names[values.size()]);
+    values.push_back(node.number);
+    node = {Kind::parameter, 0, result.parameters_.size() - 1};
+  }
+  return result;
+}
+
+Expression Expression::with_variables(std::span<const std::size_t> order) const {
+  auto result = *this;
+  result.variables_.clear();
+  for (const auto from : order) result.variables_.push_back(variables_[from]);
+  for (auto& node : result.nodes_) {
+    if (node.kind != Kind::variable) continue;
+    const auto found = std::find(order.begin(), order.end(), node.index);
+    check(found != order.end(), "[expression] the variable {} is used", variables_[node.index]);
+    node.index = static_cast<std::size_t>(found - order.begin());
+  }
+  return result;
+}
+
+Expression Expression::with_used_parameters(std::span<const std::string> names) const {
+  auto result = *this;
+  std::vector<std::size_t> used;
+  result.parameters_.clear();
+  for (auto& node : result.nodes_) {
+    if (node.kind != Kind::parameter) continue;
+    const auto found = std::find(used.begin(), used.end(), node.index);
+    if (found == used.end()) {
+      used.push_back(node.index);
+      result.parameters_.push_back(names.empty() ? parameters_[node.index] : names[node.index]);
+      node.index = used.size() - 1;
+    } else {
+      node.index = static_cast<std::size_t>(found - used.begin());
+    }
+  }
+  return result;
+}
+
+// ---- values
+
+double Expression::evaluate(std::span<const double> values,
+                            std::span<const double> parameters) const {
+  check(values.size() >= variables_.size() && parameters.size() >= parameters_.size(),
+        "[expression] it has {} variables and {} parameters: {} and {} values", variables_.size(),
+        parameters_.size(), values.size(), parameters.size());
   std::vector<const double*> variables;
   for (const auto& value : values) variables.push_back(&value);
-  std::vector<double> scratch(depth_);
-  return *evaluate_block<double>(1, variables.data(), scratch.data());
+  std::vector<double> scratch(blocks_);
+  return *evaluate_block<double>(1, variables.data(), parameters.data(), scratch.data());
 }
 
 template <class V>
-const V* Expression::evaluate_block(std::int64_t n, const V* const* variables, V* scratch) const {
-  std::vector<const V*> stack;  // of variables, or of their level of the scratch memory
-  stack.reserve(depth_ + 3);
-  for (const auto& node : nodes_) {
-    if (node.kind == Node::Kind::variable) {
-      stack.push_back(variables[node.variable]);
-      continue;
-    }
-    const auto arity =
-        node.kind == Node::Kind::call ? static_cast<std::size_t>(node.function->arity) : 0;
-    const auto level = stack.size() - arity;
-    V* out = scratch + static_cast<std::int64_t>(level) * n;
-    if (arity == 0) {
-      std::fill_n(out, n, static_cast<V>(node.number));
-    } else {
-      // Functions of fewer arguments ignore the others, which must be readable all the same. The
-      // result may lie over the first argument: it is written element by element.
-      const V* a = stack[level];
-      const V* b = arity > 1 ? stack[level + 1] : a;
-      const V* c = arity > 2 ? stack[level + 2] : a;
+const V* Expression::evaluate_block(std::int64_t n, const V* const* variables, const V* parameters,
+                                    V* scratch) const {
+  const auto value = [&](std::size_t i) -> const V* {
+    return nodes_[i].kind == Kind::variable ? variables[nodes_[i].index]
+                                            : scratch + static_cast<std::int64_t>(slots_[i]) * n;
+  };
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    const auto& node = nodes_[i];
+    if (node.kind == Kind::variable) continue;
+    V* out = scratch + static_cast<std::int64_t>(slots_[i]) * n;
+    if (node.kind == Kind::call) {
+      // Functions of fewer arguments ignore the others, which must be readable all the same.
+      const auto& arguments = node.arguments;
+      const V* a = value(arguments[0]);
+      const V* b = arguments.size() > 1 ? value(arguments[1]) : a;
+      const V* c = arguments.size() > 2 ? value(arguments[2]) : a;
       block_of<V> (*node.function)(n, a, b, c, out);
+    } else {
+      std::fill_n(out, n,
+                  node.kind == Kind::number ? static_cast<V>(node.number) : parameters[node.index]);
     }
-    stack.resize(level);
-    stack.push_back(out);
   }
-  return stack.back();
+  return value(nodes_.size() - 1);
 }
 
-template const float* Expression::evaluate_block(std::int64_t, const float* const*, float*) const;
-template const double* Expression::evaluate_block(std::int64_t, const double* const*,
+template const float* Expression::evaluate_block(std::int64_t, const float* const*, const float*,
+                                                 float*) const;
+template const double* Expression::evaluate_block(std::int64_t, const double* const*, const double*,
                                                   double*) const;
 
+// ---- text
+
 Expression::Code Expression::to_opencl(DType compute, std::string_view prefix) const {
+  return to_opencl(compute, prefix, variables_, parameters_);
+}
+
+Expression::Code Expression::to_opencl(DType compute, std::string_view prefix,
+                                       std::span<const std::string> variables,
+                                       std::span<const std::string> parameters) const {
   Code code;
   std::vector<std::string> names;
   for (const auto& node : nodes_) {
-    if (node.kind == Node::Kind::number) {
-      names.push_back(literal(node.number, compute));
-    } else if (node.kind == Node::Kind::variable) {
-      names.push_back(variables_[node.variable]);
-    } else {
-      std::string value;
-      for (const char* c = node.function->opencl; *c != '\0'; ++c) {
-        if (*c != '$')
-          value += *c;
-        else
-          value += names[node.arguments[static_cast<std::size_t>(*++c - 'a')]];
-      }
-      // A name per node: arguments that a macro uses twice must not be computed twice.
-      auto name = fmt::format("{}{}", prefix, code.statements.size());
-      code.statements.push_back(fmt::format("const V {} = {};", name, value));
-      names.push_back(std::move(name));
+    switch (node.kind) {
+      case Kind::number:
+        names.push_back(literal(node.number, compute));
+        break;
+      case Kind::variable:
+        names.push_back(variables[node.index]);
+        break;
+      case Kind::parameter:
+        names.push_back(fmt::format("K({})", parameters[node.index]));
+        break;
+      case Kind::call:
+        // A name per node: arguments that a macro uses twice must not be computed twice.
+        auto name = fmt::format("{}{}", prefix, code.statements.size());
+        code.statements.push_back(fmt::format("const V {} = {};", name, call_text(node, names)));
+        names.push_back(std::move(name));
     }
   }
   code.result = names.back();

@@ -1,0 +1,303 @@
+#include "ops/expression/expression_op.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/check.h"
+#include "base/hash.h"
+#include "base/parallel.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/elementwise/program.h"
+#include "ops/expression/element.h"
+#include "tensor/convert.h"
+
+namespace netcl {
+namespace {
+
+constexpr std::int64_t kBlock = 256;  // elements
+constexpr std::int64_t kGrain = 1 << 14;
+constexpr std::size_t kMostStrided = 8;  // inputs; the arguments of a launch are limited
+constexpr std::size_t kMostAxes = 8;     // of the kernels' loops
+
+// What an op knows of itself.
+struct Body {
+  std::string name;
+  std::shared_ptr<const ElementFunction> element;
+  std::vector<std::string> inputs, scalars;  // names in kernels
+  std::array<std::int64_t, 4> hash;          // of everything that kernels are made from
+};
+
+std::array<std::int64_t, 4> hash_of(const Expression& expression) {
+  const auto preamble = expression.library() ? expression.library()->preamble : std::string();
+  const auto digest =
+      Sha256().update(expression.structure()).update("\n").update(preamble).digest();
+  std::array<std::int64_t, 4> words;
+  std::memcpy(words.data(), digest.data(), sizeof words);
+  return words;
+}
+
+std::shared_ptr<const Body> make_body(const ExpressionOp& description) {
+  auto body = std::make_shared<Body>();
+  body->name = description.name;
+  body->element = expression_element(description.name, description.expression);
+  for (std::size_t i = 0; i < description.expression.variables().size(); ++i)
+    body->inputs.push_back(fmt::format("x{}", i));
+  for (std::size_t i = 0; i < description.expression.parameters().size(); ++i)
+    body->scalars.push_back(fmt::format("p{}", i));
+  body->hash = hash_of(description.expression);
+  return body;
+}
+
+// ---- shapes and dtypes
+
+std::vector<TensorSpec> infer(const Body& body, const OpSpec& spec) {
+  check<ArgumentError>(spec.inputs.size() == body.inputs.size(), "[{}] it takes {} operands: {}",
+                       body.name, body.inputs.size(), spec.inputs.size());
+  std::optional<TensorSpec> result;
+  for (std::size_t i = 0; i < spec.inputs.size(); ++i) {
+    if (!spec.has(i)) continue;
+    const auto dtype = spec.dtype(i);
+    if (!result) result = TensorSpec{spec.shape(i), dtype};
+    result->shape = broadcast_shapes(body.name, result->shape, spec.shape(i));
+    // The condition of a gradient may be of another kind than the values.
+    if (!is_floating(dtype)) continue;
+    if (!is_floating(result->dtype)) result->dtype = dtype;
+    check<DtypeError>(dtype != DType::bfloat16,
+                      "[{}] bfloat16 is for storage: convert with astype first", body.name);
+    check<DtypeError>(dtype == result->dtype,
+                      "[{}] the operands must have one dtype: {} and {} (use astype)", body.name,
+                      name_of(result->dtype), name_of(dtype));
+  }
+  check<ArgumentError>(result.has_value(), "[{}] at least one operand must be a tensor", body.name);
+  check<DtypeError>(is_floating(result->dtype),
+                    "[{}] the dtype must be float16, float32 or float64: {}", body.name,
+                    name_of(result->dtype));
+  return {*result};
+}
+
+ElementArgs args_of(const Body& body, const OpCall& call) {
+  ElementArgs args{call.inputs, {}, call.outputs, {}};
+  for (std::size_t i = 0; i < call.inputs.size(); ++i)
+    if (!call.has(i)) args.scalar_inputs.push_back(call.attributes.number(scalar_input(i)));
+  for (const auto& name : body.element->scalars)
+    args.scalars.push_back(call.attributes.number(name));
+  return args;
+}
+
+// ---- CPU backend
+
+template <class V>
+class HostLoops {
+ public:
+  HostLoops(const ElementFunction& element, const ElementArgs& args)
+      : element_(element), args_(args), loops_(element_loops(args)) {
+    for (const auto value : args.scalars) scalars_.push_back(static_cast<V>(value));
+  }
+
+  void run() const {
+    parallel_for(args_.outputs[0].numel(), kGrain, [this](std::int64_t begin, std::int64_t end) {
+      const auto count = args_.inputs.size();
+      std::vector<V> values((count + 1) * kBlock);
+      std::vector<const V*> inputs;
+      std::size_t number = 0;
+      for (std::size_t i = 0; i < count; ++i) {
+        inputs.push_back(values.data() + i * kBlock);
+        if (!args_.inputs[i])
+          std::fill_n(values.data() + i * kBlock, kBlock,
+                      static_cast<V>(args_.scalar_inputs[number++]));
+      }
+      for_each_run(loops_, begin, end, [&](const auto& at, const auto& steps, std::int64_t n) {
+        for (std::int64_t done = 0; done < n; done += kBlock)
+          block(values, inputs, at, steps, done, std::min(kBlock, n - done));
+      });
+    });
+  }
+
+ private:
+  void block(std::vector<V>& values, const std::vector<const V*>& inputs,
+             const std::vector<std::int64_t>& at, const std::vector<std::int64_t>& steps,
+             std::int64_t done, std::int64_t n) const {
+    const auto count = inputs.size();
+    for (std::size_t k = 0; k < count; ++k) {
+      if (!args_.inputs[k]) continue;
+      visit_dtype(args_.inputs[k].dtype(), [&]<class T>(T) {
+        const auto* from =
+            static_cast<const T*>(args_.inputs[k].host_data()) + at[k] + done * steps[k];
+        V* to = values.data() + k * kBlock;
+        for (std::int64_t i = 0; i < n; ++i) to[i] = convert_element<V>(from[i * steps[k]]);
+      });
+    }
+    V* result = values.data() + count * kBlock;
+    element_.run(n, inputs.data(), scalars_.data(), result);
+    visit_dtype(args_.outputs[0].dtype(), [&]<class T>(T) {
+      auto* to = static_cast<T*>(args_.outputs[0].host_data()) + at[count] + done * steps[count];
+      for (std::int64_t i = 0; i < n; ++i) to[i * steps[count]] = convert_element<T>(result[i]);
+    });
+  }
+
+  const ElementFunction& element_;
+  const ElementArgs& args_;
+  const BroadcastLoops loops_;
+  std::vector<V> scalars_;
+};
+
+void host(const Body& body, const OpCall& call) {
+  const auto args = args_of(body, call);
+  if (call.outputs[0].dtype() == DType::float64)
+    HostLoops<double>(*body.element, args).run();
+  else
+    HostLoops<float>(*body.element, args).run();
+}
+
+// ---- OpenCL
+
+struct Launch {
+  std::int64_t local = 64;
+  int vec = 1, items = 1;
+};
+
+// The dtypes and accesses of all operands, ten to a word.
+std::array<std::int64_t, 4> operand_bits(const ElementProgram& program) {
+  std::array<std::int64_t, 4> words{};
+  std::size_t next = 0;
+  for (const auto* list : {&program.inputs, &program.outputs})
+    for (const auto& operand : *list)
+      (words.at(next++ / 10) *= 64) += static_cast<std::int64_t>(operand.dtype) * 4 +
+                                       static_cast<std::int64_t>(operand.access) + 1;
+  return words;
+}
+
+KernelKey key_of(const Body& body, const ElementProgram& program, const Launch& launch) {
+  const auto bits = operand_bits(program);
+  return {"expression",
+          "elementwise",
+          {body.hash[0], body.hash[1], body.hash[2], body.hash[3], bits[0], bits[1], bits[2],
+           bits[3], static_cast<std::int64_t>(program.compute),
+           static_cast<std::int64_t>(program.rank), program.wide, launch.vec, launch.items}};
+}
+
+// Operands as the kernels' loops can take them: not too many that are strided.
+void limit_strided(ElementArgs& args) {
+  std::size_t strided = 0;
+  const auto& shape = args.outputs[0].shape();
+  for (auto& input : args.inputs)
+    if (input && !(input.shape() == shape && input.is_contiguous()) && ++strided > kMostStrided)
+      input = input.expand(shape).contiguous();
+}
+
+void enqueue(const Queue& queue, const Body& body, ElementArgs args, const Launch& launch);
+
+// Views with more axes than the kernels' loops have: one launch per place of the first axis.
+void enqueue_slices(const Queue& queue, const Body& body, const ElementArgs& args,
+                    const Launch& launch) {
+  const auto& sizes = args.outputs[0].shape();
+  for (std::int64_t i = 0; i < sizes[0]; ++i) {
+    auto part = args;
+    for (auto& input : part.inputs)
+      if (input) input = input.expand(sizes).select(0, i);
+    for (auto& output : part.outputs) output = output.select(0, i);
+    enqueue(queue, body, std::move(part), launch);
+  }
+}
+
+void enqueue(const Queue& queue, const Body& body, ElementArgs args, const Launch& launch) {
+  limit_strided(args);
+  const auto loops = element_loops(args);
+  if (loops.sizes.size() > kMostAxes) return enqueue_slices(queue, body, args, launch);
+  ElementProgram program;
+  program.compute = compute_dtype(args.outputs[0].dtype());
+  describe_operands(args, loops, program);
+  program.names = body.inputs;
+  program.scalars = body.scalars;
+  const auto kernel = generated_kernel(queue, key_of(body, program, launch), [&] {
+    program.preamble = body.element->preamble;
+    body.element->write(program.compute, body.inputs, body.scalars, "y", program.statements);
+    program.results = {"y"};
+    return render_elements(program, launch.vec, launch.items);
+  });
+  const auto per_item = static_cast<std::size_t>(launch.vec > 1 ? launch.vec : launch.items);
+  enqueue_elements(queue, kernel, program, args, loops, per_item, launch.local);
+}
+
+std::string needs_vectors(const Body& body, const OpCall& call) {
+  if (!body.element->vectors) return "the expression has functions that take no vectors";
+  const auto args = args_of(body, call);
+  const auto loops = element_loops(args);
+  ElementProgram program;
+  if (loops.sizes.size() <= kMostAxes) describe_operands(args, loops, program);
+  return loops.sizes.size() <= kMostAxes && program.rank == 0
+             ? ""
+             : "an operand is broadcast or a strided view";
+}
+
+std::vector<OpVariant> variants(const std::shared_ptr<const Body>& body) {
+  OpVariant vectorized{"elementwise.vectorized", "ELEMENTWISE_VECTORIZED"};
+  vectorized.declines = [body](const OpCall& call, const ExtendedDeviceProfile&) {
+    return needs_vectors(*body, call);
+  };
+  vectorized.run = [body](const OpCall& call, const VariantRun& with) {
+    const bool cpu = device_profile(call.queue).is_cpu;
+    enqueue(call.queue, *body, args_of(*body, call), {with.config.local_size_1d, cpu ? 16 : 4, 1});
+  };
+  OpVariant scalar{"elementwise.scalar", "ELEMENTWISE_SCALAR"};
+  scalar.run = [body](const OpCall& call, const VariantRun& with) {
+    const bool cpu = device_profile(call.queue).is_cpu;
+    enqueue(call.queue, *body, args_of(*body, call), {with.config.local_size_1d, 1, cpu ? 4 : 1});
+  };
+  return {vectorized, scalar};
+}
+
+}  // namespace
+
+std::string_view scalar_input(std::size_t input) {
+  static const auto* const names = [] {
+    auto* made = new std::vector<std::string>();
+    for (std::size_t i = 0; i < kMostExpressionInputs + 2; ++i)
+      made->push_back(fmt::format("scalar{}", i));
+    return made;
+  }();
+  return names->at(input);
+}
+
+std::span<const std::string> number_names() {
+  static const auto* const names = [] {
+    auto* made = new std::vector<std::string>();
+    for (int i = 0; i < 32; ++i) made->push_back(fmt::format("number{}", i));
+    return made;
+  }();
+  return *names;
+}
+
+Attributes number_attributes(std::span<const double> values) {
+  Attributes attributes;
+  for (std::size_t i = 0; i < values.size(); ++i) attributes.set(number_names()[i], values[i]);
+  return attributes;
+}
+
+const OpDef& ExpressionForms::get(const std::string& structure,
+                                  const std::function<OpDef()>& make) {
+  const std::lock_guard lock(mutex_);
+  auto& op = ops_[structure];
+  if (!op) op = std::make_unique<const OpDef>(make());
+  return *op;
+}
+
+OpDef make_expression_op(const ExpressionOp& description) {
+  const auto body = make_body(description);
+  OpDef op;
+  op.name = description.name;
+  op.summary = "an expression over the elements of its inputs";
+  op.dtypes = kFloats;
+  op.infer = [body](const OpSpec& spec) { return infer(*body, spec); };
+  op.host = [body](const OpCall& call) { host(*body, call); };
+  op.variants = variants(body);
+  op.problem = [](const OpCall& call) {
+    return KernelProblem{"elementwise", {call.outputs[0].shape()}, call.outputs[0].dtype(), {}};
+  };
+  if (description.fusible) op.element = body->element;
+  if (description.gradients) set_gradients(op, description.gradients);
+  op.takes_views = op.writes_views = op.may_be_in_place = true;
+  return op;
+}
+
+}  // namespace netcl
