@@ -249,9 +249,9 @@ TEST(HigherOrder, any_order) {
     const auto one = Tensor::full(queue, {3}, 1, DType::float64);
     for (const double y : call_op(third, {x, one, one, one})[0].to_vector<double>())
       EXPECT_NEAR(y, 8 * std::exp(0.5), 1e-12);
-    EXPECT_EQ(op.saves({true}).outputs, 0u);
-    EXPECT_EQ(op.saves({true}).inputs, 1u);
-    EXPECT_EQ(op.saves({false}).inputs, 0u);
+    EXPECT_EQ(op.saves({true}, {}).outputs, 0u);
+    EXPECT_EQ(op.saves({true}, {}).inputs, 1u);
+    EXPECT_EQ(op.saves({false}, {}).inputs, 0u);
   });
 }
 

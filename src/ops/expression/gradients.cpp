@@ -116,7 +116,9 @@ SavedTensors ExpressionGradients::saves(const std::vector<bool>& wanted) const {
 
 void set_gradients(OpDef& op, std::shared_ptr<const ExpressionGradients> gradients) {
   op.backward = [gradients](const OpGradient& gradient) { return gradients->backward(gradient); };
-  op.saves = [gradients](const std::vector<bool>& wanted) { return gradients->saves(wanted); };
+  op.saves = [gradients](const std::vector<bool>& wanted, const Attributes&) {
+    return gradients->saves(wanted);
+  };
 }
 
 }  // namespace netcl
