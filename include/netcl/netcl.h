@@ -10,6 +10,7 @@
 #include "netcl/dtype.h"
 #include "netcl/environment.h"
 #include "netcl/error.h"
+#include "netcl/jit.h"
 #include "netcl/kernel.h"
 #include "netcl/kernel_selector.h"
 #include "netcl/memory.h"

@@ -8,7 +8,7 @@
 #include "base/process.h"
 #include "ops/parameters.h"
 #include "ops/registry.h"
-#include "tensor/following.h"
+#include "tensor/access.h"
 
 namespace netcl {
 namespace {
@@ -20,23 +20,6 @@ std::atomic<OpObserver> g_observer{nullptr};
 std::atomic<OpenDeferring> g_open_deferring{nullptr};
 
 thread_local OpDeferrer* t_deferrer = nullptr;
-
-// What ops call on their way is theirs alone: it runs at once, and nobody is told of it.
-class Depth {
- public:
-  Depth() : deferrer_(t_deferrer) {
-    t_deferrer = nullptr;
-    ++t_depth;
-  }
-  ~Depth() {
-    --t_depth;
-    t_deferrer = deferrer_;
-  }
-
- private:
-  NotFollowed not_followed_;
-  OpDeferrer* deferrer_;
-};
 
 OpSpec spec_of(const OpDef& op, const std::vector<Tensor>& inputs, const Attributes& attributes) {
   OpSpec spec{op, {}, attributes};
@@ -146,8 +129,16 @@ void run_chosen(const OpCall& call) {
   }
 }
 
+// Here rather than on the threads of a host function, or in the middle of a launch.
+void settle(const std::vector<Tensor>& tensors) {
+  for (const auto& tensor : tensors)
+    if (tensor) TensorAccess::storage(tensor)->settle();
+}
+
 void run(const OpCall& call) {
-  const Depth inside;
+  settle(call.inputs);
+  settle(call.outputs);
+  const InsideOps inside;
   const bool nothing = std::all_of(call.outputs.begin(), call.outputs.end(),
                                    [](const Tensor& output) { return output.numel() == 0; });
   if (nothing) return;
@@ -197,7 +188,7 @@ void observe(OpCall& call) {
 }
 
 Tensor view_of(const OpCall& call) {
-  const Depth inside;
+  const InsideOps inside;
   return call.op.view(call.inputs[0], call.attributes);
 }
 
@@ -238,7 +229,7 @@ void call_op_into(const OpDef& op, std::vector<Tensor> inputs, const Attributes&
     call.outputs = {view_of(call)};
   else
     run(call);
-  const Depth inside;
+  const InsideOps inside;
   for (std::size_t i = 0; i < outputs.size(); ++i)
     if (!call.outputs[i].shares_storage(outputs[i]) || op.view)
       outputs[i].copy_from(call.outputs[i]);
@@ -268,6 +259,13 @@ VariantChoice choose_variant(const OpCall& call) {
   if (call.op.problem) return choose_by_rules(call, profile);
   const auto& able = first_able(call, profile);
   return {&able, config_of(able.kernel, {}, profile), "the first that can"};
+}
+
+InsideOps::InsideOps() : deferrer_(std::exchange(t_deferrer, nullptr)) { ++t_depth; }
+
+InsideOps::~InsideOps() {
+  --t_depth;
+  t_deferrer = deferrer_;
 }
 
 void set_op_observer(OpObserver observer) { g_observer = observer; }

@@ -2,8 +2,11 @@
 #pragma once
 
 #include "ops/op.h"
+#include "tensor/following.h"
 
 namespace netcl {
+
+class OpDeferrer;
 
 // Calls an op. Inputs must be on one queue; those that were left out are empty tensors.
 std::vector<Tensor> call_op(const OpDef& op, std::vector<Tensor> inputs,
@@ -42,6 +45,20 @@ VariantChoice choose_variant(const OpCall& call);
 // The search of a variant's parameters on the tensors of `call`, whose outputs are overwritten.
 TunableProblem tunable_problem(const OpCall& call, const OpVariant& variant,
                                const KernelConfig& config);
+
+// While alive, what this thread calls runs at once, and nobody is told of it: the state inside of
+// ops. For the layers above that run ops of their own accord.
+class InsideOps {
+ public:
+  InsideOps();
+  ~InsideOps();
+  InsideOps(const InsideOps&) = delete;
+  InsideOps& operator=(const InsideOps&) = delete;
+
+ private:
+  NotFollowed not_followed_;
+  OpDeferrer* deferrer_;
+};
 
 // Told of every call of call_op, on the thread that made it, when its outputs are there (or
 // deferred). It may mark them. For the layers above.

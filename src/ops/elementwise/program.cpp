@@ -30,16 +30,18 @@ std::string load_text(DType dtype, DType compute, const std::string& pointer,
                                                      : fmt::format("convert_{}({})", target, value);
 }
 
-std::string store_text(DType dtype, const std::string& pointer, const std::string& index,
-                       const std::string& value, int vec) {
+std::string store_text(DType dtype, DType compute, const std::string& pointer,
+                       const std::string& index, const std::string& value, int vec) {
   const auto type = opencl_type(dtype);
   if (dtype == DType::float16)
     return vec > 1 ? fmt::format("vstore_half{}_rte({}, 0, {} + {});", vec, value, pointer, index)
                    : fmt::format("vstore_half_rte({}, {}, {});", value, index, pointer);
   // A true comparison is 1 for scalars and -1 for vectors: its lowest bit is what counts.
-  const auto stored = dtype == DType::boolean
-                          ? fmt::format("convert_{}(({}) & 1)", vector_type(type, vec), value)
-                          : value;
+  auto stored = value;
+  if (dtype == DType::boolean)
+    stored = fmt::format("convert_{}(({}) & 1)", vector_type(type, vec), value);
+  else if (dtype == DType::float32 && compute == DType::float64)
+    stored = fmt::format("convert_{}({})", vector_type(type, vec), value);
   return vec > 1 ? fmt::format("vstore{}({}, 0, {} + {});", vec, stored, pointer, index)
                  : fmt::format("{}[{}] = {};", pointer, index, stored);
 }
@@ -122,6 +124,9 @@ class Writer {
       const auto name = fmt::format("in{}", i);
       if (input.access == Access::scalar)
         line("const V {} = K(s{});", program_.names[i], i);
+      else if (input.access == Access::single)
+        line("const V {} = K({});", program_.names[i],
+             load_text(input.dtype, program_.compute, name, fmt::format("at_{}", name), 1));
       else
         line("const V {} = {};", program_.names[i],
              load_text(input.dtype, program_.compute, name, index_of(name, input), vec));
@@ -133,7 +138,8 @@ class Writer {
       // Predicates are conditions, not values of V.
       const auto value = output.dtype == DType::boolean ? program_.results[i]
                                                         : fmt::format("K({})", program_.results[i]);
-      line("{}", store_text(output.dtype, name, index_of(name, output), value, vec));
+      line("{}",
+           store_text(output.dtype, program_.compute, name, index_of(name, output), value, vec));
     }
     line("#undef V");
   }
@@ -214,7 +220,11 @@ BroadcastLoops element_loops(const ElementArgs& args) {
 void describe_operands(const ElementArgs& args, const BroadcastLoops& loops,
                        ElementProgram& program) {
   const auto access = [&](std::size_t k) {
-    return loops.is_linear(k) ? Access::linear : Access::strided;
+    if (loops.is_linear(k)) return Access::linear;
+    const auto& steps = loops.strides[k];
+    const bool stays = k < args.inputs.size() &&
+                       std::all_of(steps.begin(), steps.end(), [](auto step) { return step == 0; });
+    return stays ? Access::single : Access::strided;
   };
   bool strided = false;
   program.inputs.clear();

@@ -11,7 +11,7 @@
 namespace netcl {
 
 struct ElementOperand {
-  enum class Access { linear, strided, scalar };
+  enum class Access { linear, strided, scalar, single };  // single: one element of memory for all
   DType dtype = DType::float32;
   Access access = Access::linear;
 };
@@ -30,7 +30,7 @@ struct ElementProgram {
 };
 
 // The kernel "elementwise". `vec` > 1 makes each work-item own so many neighbouring elements as
-// one vector (operands must then be linear or scalar); else it owns `items` elements, a local size
+// one vector (no operand may then be strided); else it owns `items` elements, a local size
 // apart. Arguments: inputs, outputs, ulong n, a long offset per tensor, long8 sizes and a long8 of
 // strides per strided tensor (innermost first), then scalar inputs and scalars.
 std::string render_elements(const ElementProgram& program, int vec, int items);
