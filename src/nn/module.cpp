@@ -1,0 +1,206 @@
+#include <map>
+
+#include "base/check.h"
+#include "netcl/autograd.h"
+#include "netcl/nn.h"
+
+namespace netcl::nn {
+
+// Walks the tree; names are paths.
+struct ModuleAccess {
+  template <class F>
+  static void for_each(const Module& module, const std::string& prefix, F&& f) {
+    f(module, prefix);
+    for (const auto& [name, child] : module.children_) for_each(*child, prefix + name + ".", f);
+  }
+
+  using List = std::vector<std::pair<std::string, Tensor*>> Module::*;
+  static std::vector<NamedTensor> collected(const Module& module, List list) {
+    std::vector<NamedTensor> result;
+    for_each(module, "", [&](const Module& one, const std::string& prefix) {
+      for (const auto& [name, tensor] : one.*list) result.push_back({prefix + name, *tensor});
+    });
+    return result;
+  }
+  // Every tensor by what f makes of it; marks stay.
+  template <class F>
+  static void replace(Module& module, F&& f) {
+    const no_grad off;
+    for (const auto& list : {module.parameters_, module.buffers_})
+      for (const auto& [name, tensor] : list) {
+        const bool followed = tensor->requires_grad();
+        auto changed = f(tensor->detach());
+        if (changed.shares_storage(*tensor)) continue;
+        *tensor = std::move(changed);
+        tensor->set_requires_grad(followed);
+      }
+    for (const auto& [name, child] : module.children_) replace(*child, f);
+  }
+  static std::vector<NamedTensor> parameters(const Module& module) {
+    return collected(module, &Module::parameters_);
+  }
+  static std::vector<NamedTensor> buffers(const Module& module) {
+    return collected(module, &Module::buffers_);
+  }
+};
+
+namespace {
+
+std::string text_of(const ConfigValue& value) {
+  return std::visit(
+      []<class T>(const T& v) {
+        if constexpr (std::is_same_v<T, std::vector<std::int64_t>>)
+          return fmt::format("[{}]", join(v, ", "));
+        else
+          return fmt::format("{}", v);
+      },
+      value);
+}
+
+}  // namespace
+
+void Module::add_parameter(std::string name, Tensor& member) {
+  if (!member) return;  // a layer without its bias
+  member.set_requires_grad();
+  parameters_.emplace_back(std::move(name), &member);
+}
+
+void Module::add_buffer(std::string name, Tensor& member) {
+  buffers_.emplace_back(std::move(name), &member);
+}
+
+void Module::add_module(std::string name, ModulePtr module) {
+  check<ArgumentError>(module != nullptr, "[{}] the module '{}' must not be null", type(), name);
+  children_.emplace_back(std::move(name), std::move(module));
+}
+
+std::vector<NamedTensor> Module::named_parameters() const {
+  return ModuleAccess::parameters(*this);
+}
+std::vector<NamedTensor> Module::named_buffers() const { return ModuleAccess::buffers(*this); }
+
+std::vector<Tensor> Module::parameters() const {
+  std::vector<Tensor> result;
+  for (const auto& one : named_parameters()) result.push_back(one.tensor);
+  return result;
+}
+
+std::int64_t Module::parameter_count() const {
+  std::int64_t count = 0;
+  for (const auto& tensor : parameters()) count += tensor.numel();
+  return count;
+}
+
+std::vector<NamedTensor> Module::state_dict() const {
+  auto state = named_parameters();
+  for (auto& buffer : named_buffers()) state.push_back(std::move(buffer));
+  return state;
+}
+
+void Module::load_state_dict(const std::vector<NamedTensor>& state, bool strict) {
+  std::map<std::string, Tensor> own;
+  for (const auto& one : state_dict()) own.emplace(one.name, one.tensor);
+  std::vector<std::pair<Tensor, Tensor>> copies;  // made when everything fits
+  std::map<std::string, bool> seen;
+  for (const auto& [name, tensor] : state) {
+    const auto found = own.find(name);
+    if (found == own.end()) {
+      check<ArgumentError>(!strict, "[load_state_dict] the model has no tensor '{}'", name);
+      continue;
+    }
+    check<ArgumentError>(!seen[name], "[load_state_dict] '{}' comes twice", name);
+    seen[name] = true;
+    if (!(tensor.shape() == found->second.shape()))
+      fail<ShapeError>("[load_state_dict] '{}' must have the shape {}: {}", name,
+                       found->second.shape().to_string(), tensor.shape().to_string());
+    check<DtypeError>(is_floating(tensor.dtype()) == is_floating(found->second.dtype()),
+                      "[load_state_dict] '{}' must be {}: {}", name, name_of(found->second.dtype()),
+                      name_of(tensor.dtype()));
+    copies.emplace_back(found->second, tensor);
+  }
+  for (const auto& [name, tensor] : own)
+    check<ArgumentError>(!strict || seen[name], "[load_state_dict] '{}' is missing", name);
+  const no_grad off;
+  for (const auto& [to, from] : copies) to.copy_from(from);
+}
+
+Module& Module::train(bool on) {
+  training_ = on;
+  for (const auto& [name, child] : children_) child->train(on);
+  return *this;
+}
+
+Module& Module::to(const Queue& queue) {
+  ModuleAccess::replace(*this, [&](const Tensor& tensor) { return tensor.to(queue); });
+  return *this;
+}
+
+Module& Module::astype(DType dtype) {
+  check<DtypeError>(is_floating(dtype), "[astype] the dtype of a model must be floating: {}",
+                    name_of(dtype));
+  ModuleAccess::replace(*this, [&](const Tensor& tensor) {
+    return is_floating(tensor.dtype()) ? tensor.astype(dtype) : tensor;
+  });
+  return *this;
+}
+
+Module& Module::to(std::string_view selector) {
+  return to(manager().default_device(selector).queue);
+}
+
+void Module::set_requires_grad(bool on) {
+  for (const auto& [name, tensor] : parameters_) tensor->set_requires_grad(on);
+  for (const auto& [name, child] : children_) child->set_requires_grad(on);
+}
+
+void Module::zero_grad() const {
+  for (const auto& tensor : parameters())
+    if (tensor.requires_grad()) tensor.set_grad({});
+}
+
+std::string Module::describe() const {
+  std::vector<std::string> parts;
+  for (const auto& [name, value] : config())
+    parts.push_back(fmt::format("{}={}", name, text_of(value)));
+  return fmt::format("{}({})", type(), join(parts, ", "));
+}
+
+std::string Module::to_string() const {
+  std::string text;
+  ModuleAccess::for_each(*this, "", [&](const Module& module, const std::string& prefix) {
+    const auto depth = static_cast<std::size_t>(std::count(prefix.begin(), prefix.end(), '.'));
+    const auto path = prefix.empty() ? "" : prefix.substr(0, prefix.size() - 1) + ": ";
+    text += fmt::format("{}{}{}\n", std::string(2 * depth, ' '), path, module.describe());
+  });
+  return text;
+}
+
+// ---- Sequential
+
+Sequential::Sequential(std::vector<ModulePtr> modules) {
+  for (auto& module : modules) append(std::move(module));
+}
+
+void Sequential::append(ModulePtr module) {
+  add_module(std::to_string(children().size()), std::move(module));
+}
+
+Tensor Sequential::forward(const Tensor& x) {
+  auto y = x;
+  for (const auto& [name, module] : children()) {
+    const auto where = [&, &layer = name, &one = module](const std::exception& error) {
+      return fmt::format("{}\n  in layer {}, {}, given {}", error.what(), layer, one->describe(),
+                         y.shape().to_string());
+    };
+    try {
+      y = module->forward(y);
+    } catch (const ShapeError& error) {
+      throw ShapeError(where(error));
+    } catch (const DtypeError& error) {
+      throw DtypeError(where(error));
+    }
+  }
+  return y;
+}
+
+}  // namespace netcl::nn

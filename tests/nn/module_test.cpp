@@ -1,0 +1,135 @@
+// Names, state, modes, files of models.
+#include <gtest/gtest.h>
+
+#include "netcl/autograd.h"
+#include "netcl/nn.h"
+#include "support/devices.h"
+#include "support/errors.h"
+
+namespace netcl {
+namespace {
+
+using test::message_of, test::on_every_device;
+
+nn::ModulePtr small_model() {
+  using namespace nn;
+  const ops::Conv2dOptions padded{.padding = {1, 1}};
+  return make<Sequential>(std::vector<ModulePtr>{
+      make<Conv2d>(1, 4, ops::Pair{3, 3}, padded), make<BatchNorm2d>(4), relu(),
+      make<MaxPool2d>(ops::Pair{2, 2}), make<Flatten>(), make<Linear>(4 * 16, 10)});
+}
+
+TEST(Module, names_and_state) {
+  nn::manual_seed(1);
+  const auto a = small_model(), b = small_model();
+  std::vector<std::string> names;
+  for (const auto& one : a->state_dict()) names.push_back(one.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"0.weight", "0.bias", "1.weight", "1.bias", "5.weight",
+                                             "5.bias", "1.running_mean", "1.running_var"}));
+  const auto x = Tensor::random({2, 1, 8, 8}, 1);
+  a->eval();
+  b->eval();
+  EXPECT_NE((*a)(x).to_vector<float>(), (*b)(x).to_vector<float>());
+  b->load_state_dict(a->state_dict());
+  EXPECT_EQ((*a)(x).to_vector<float>(), (*b)(x).to_vector<float>());
+}
+
+TEST(Module, states_that_do_not_fit_are_named) {
+  const auto a = small_model(), b = small_model();
+  auto state = a->state_dict();
+  state.pop_back();
+  EXPECT_NE(message_of<ArgumentError>([&] {
+              b->load_state_dict(state);
+            }).find("'1.running_var' is missing"),
+            std::string::npos);
+  b->load_state_dict(state, false);
+  state[0].tensor = Tensor::from_shape({1});
+  EXPECT_NE(message_of<ShapeError>([&] {
+              b->load_state_dict(state, false);
+            }).find("'0.weight' must have the shape"),
+            std::string::npos);
+  state.push_back({"other", Tensor::from_shape({1})});
+  EXPECT_THROW(b->load_state_dict(state), ArgumentError);
+}
+
+TEST(Module, moves_between_devices) {
+  on_every_device([&](const Queue& queue) {
+    nn::manual_seed(5);
+    const auto model = small_model();
+    const auto before = model->parameters()[0].to_vector<float>();
+    model->to(queue);
+    for (const auto& one : model->state_dict()) EXPECT_TRUE(one.tensor.queue() == queue);
+    EXPECT_TRUE(model->parameters()[0].requires_grad());
+    EXPECT_EQ(model->parameters()[0].to_vector<float>(), before);
+    EXPECT_EQ((*model)(Tensor::random(queue, {2, 1, 8, 8}, 1)).shape(), (Shape{2, 10}));
+  });
+}
+
+TEST(Module, errors_name_the_layer) {
+  const auto model = small_model();
+  const auto message = message_of<ShapeError>([&] { (*model)(Tensor::from_shape({2, 1, 6, 6})); });
+  EXPECT_NE(message.find("in layer 5, Linear(in=64, out=10, bias=true), given (2, 36)"),
+            message.npos)
+      << message;
+}
+
+TEST(Module, modes_and_gradients) {
+  const auto model = small_model();
+  EXPECT_TRUE(model->children()[1].second->is_training());
+  model->eval();
+  EXPECT_FALSE(model->children()[1].second->is_training());
+  EXPECT_EQ(model->parameter_count(), 36 + 4 + 4 + 4 + 640 + 10);
+  Tape tape;
+  tape.backward(ops::sum((*model)(Tensor::random({2, 1, 8, 8}, 1))));
+  EXPECT_TRUE(model->parameters()[0].grad());
+  model->zero_grad();
+  EXPECT_FALSE(model->parameters()[0].grad());
+  model->set_requires_grad(false);
+  EXPECT_FALSE((*model)(Tensor::random({2, 1, 8, 8}, 1)).requires_grad());
+  const auto text = model->to_string();
+  EXPECT_NE(text.find("  0: Conv2d(in=1, out=4, kernel=[3, 3]"), text.npos) << text;
+}
+
+TEST(Module, dropout_follows_the_seed) {
+  nn::Dropout dropout(0.5);
+  const auto x = Tensor::full({100}, 1);
+  nn::manual_seed(9);
+  const auto first = dropout(x).to_vector<float>(), second = dropout(x).to_vector<float>();
+  EXPECT_NE(first, second);
+  nn::manual_seed(9);
+  EXPECT_EQ(dropout(x).to_vector<float>(), first);
+  const auto state = nn::random_state();
+  EXPECT_EQ(dropout(x).to_vector<float>(), second);
+  nn::set_random_state(state);
+  EXPECT_EQ(dropout(x).to_vector<float>(), second);
+}
+
+TEST(ModelFile, round_trip) {
+  const auto model = small_model();
+  const auto text = nn::to_json(*model);
+  const auto again = nn::from_json(text);
+  EXPECT_EQ(nn::to_json(*again), text);
+  again->load_state_dict(model->state_dict());
+  const auto net = nn::resnet({.depth = 18, .classes = 3, .width = 4});
+  EXPECT_EQ(nn::to_json(*nn::from_json(nn::to_json(*net))), nn::to_json(*net));
+}
+
+TEST(ModelFile, mistakes_are_named) {
+  const auto expect = [](const char* text, const char* part) {
+    const auto message = message_of<FormatError>([&] { nn::from_json(text); });
+    EXPECT_NE(message.find(part), message.npos) << message;
+  };
+  expect("{", "not JSON");
+  expect("[]", "\"type\"");
+  expect(R"({"type": "Liner"})", "'Liner'");
+  expect(R"({"type": "Linear", "in": 3})", "'out' is missing");
+  expect(R"({"type": "Linear", "in": 3, "out": -1})", "-1");
+  expect(R"({"type": "Linear", "in": 3, "out": 1, "bais": true})", "'bais'");
+  expect(R"({"type": "Linear", "in": 0, "out": 1})", "in must be positive");
+  expect(R"({"type": "Sequential", "layers": [{"type": "Flatten"}, {"type": "Dropout", "p": 2}]})",
+         "layer 1 (Dropout): [Dropout] p must be");
+  expect(R"({"type": "Conv2d", "in": 1, "out": 1, "kernel": [1, 2, 3]})", "a number or two");
+}
+
+}  // namespace
+}  // namespace netcl
