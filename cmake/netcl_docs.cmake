@@ -1,5 +1,9 @@
 # The complete C++ programs in README.md, docs/*.md and docs/howto/*.md are compiled and run like examples: a page that no longer works
 # is a failing test. A block counts when it has a main function.
+# They run where "data/mnist" is what it is in the source tree, and what they write is in the build.
+set(netcl_docs_dir "${PROJECT_BINARY_DIR}/docs-run")
+file(MAKE_DIRECTORY "${netcl_docs_dir}")
+file(CREATE_LINK "${PROJECT_SOURCE_DIR}/data" "${netcl_docs_dir}/data" SYMBOLIC)
 file(GLOB netcl_pages CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/README.md"
   "${PROJECT_SOURCE_DIR}/docs/*.md" "${PROJECT_SOURCE_DIR}/docs/howto/*.md")
 foreach(page IN LISTS netcl_pages)
@@ -25,5 +29,6 @@ foreach(page IN LISTS netcl_pages)
     file(CONFIGURE OUTPUT "${source}" CONTENT "${block}" @ONLY)
     netcl_executable(docs_${name}_${number} SOURCES "${source}")
     netcl_add_test(docs.${name}.${number} COMMAND docs_${name}_${number} LABELS docs)
+    set_tests_properties(docs.${name}.${number} PROPERTIES WORKING_DIRECTORY "${netcl_docs_dir}")
   endforeach()
 endforeach()

@@ -15,4 +15,5 @@ configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/netclConfig.cmake.in"
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/generated/netclConfigVersion.cmake"
   COMPATIBILITY SameMinorVersion)
 install(FILES "${PROJECT_BINARY_DIR}/generated/netclConfig.cmake"
-  "${PROJECT_BINARY_DIR}/generated/netclConfigVersion.cmake" DESTINATION "${netcl_package_dir}")
+  "${PROJECT_BINARY_DIR}/generated/netclConfigVersion.cmake"
+  "${PROJECT_SOURCE_DIR}/cmake/netcl_file_libraries.cmake" DESTINATION "${netcl_package_dir}")

@@ -4,6 +4,7 @@ find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(OpenMP REQUIRED COMPONENTS CXX)
+include(netcl_file_libraries)
 
 # Compiler flags of our own targets; never seen by a consumer.
 add_library(netcl_flags INTERFACE)
@@ -24,7 +25,7 @@ endif()
 # What code under src/ (and tests and benchmarks, which may look inside) needs to compile.
 add_library(netcl_internal INTERFACE)
 target_include_directories(netcl_internal INTERFACE "${PROJECT_SOURCE_DIR}/src")
-target_link_libraries(netcl_internal INTERFACE nlohmann_json::nlohmann_json)
+target_link_libraries(netcl_internal INTERFACE nlohmann_json::nlohmann_json ${netcl_file_libraries})
 
 # oneDNN, for the CPU backend: its headers at build time, the library opened at run time where there is one.
 find_path(NETCL_ONEDNN_HEADERS oneapi/dnnl/dnnl.h)
@@ -102,7 +103,7 @@ target_include_directories(netcl PUBLIC
 # OpenCL is opened with dlopen at run time, so libOpenCL is never linked. BUILD_INTERFACE keeps the header-only
 # dependencies out of the installed package: a consumer needs none of them.
 target_link_libraries(netcl PRIVATE $<BUILD_INTERFACE:netcl_flags> $<BUILD_INTERFACE:netcl_internal>
-  Threads::Threads ${CMAKE_DL_LIBS} OpenMP::OpenMP_CXX)
+  Threads::Threads ${CMAKE_DL_LIBS} OpenMP::OpenMP_CXX ${netcl_file_libraries})
 
 # An executable of this project in <build>/bin. internal: may include headers from src/.
 function(netcl_executable target)

@@ -32,9 +32,10 @@ target_include_directories(netcl_test_support INTERFACE "${PROJECT_SOURCE_DIR}/t
 target_link_libraries(netcl_test_support INTERFACE GTest::gtest)
 # GoogleTest's macros hide an if-else, which g++ reports in `if (x) EXPECT_EQ(...)`.
 target_compile_options(netcl_test_support INTERFACE -Wno-dangling-else)
-# Where a test finds the CLI of this build (to start it as a child) and the sources.
+# Where a test finds the CLI of this build (to start it as a child), the sources and the datasets.
 target_compile_definitions(netcl_test_support INTERFACE
-  "NETCL_BIN_DIR=\"${PROJECT_BINARY_DIR}/bin\"" "NETCL_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}/src\"")
+  "NETCL_BIN_DIR=\"${PROJECT_BINARY_DIR}/bin\"" "NETCL_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}/src\""
+  "NETCL_DATA_DIR=\"${PROJECT_SOURCE_DIR}/data\"")
 if(netcl_support_sources)
   add_library(netcl_test_support_objects STATIC ${netcl_support_sources})
   target_link_libraries(netcl_test_support_objects PRIVATE netcl::netcl netcl_flags netcl_internal)
@@ -107,11 +108,17 @@ endforeach()
 # The references of all ops against NumPy and SciPy (and PyTorch where it can be imported).
 netcl_executable(reference_dump INTERNAL SOURCES "${PROJECT_SOURCE_DIR}/tests/reference_dump/main.cpp"
   LIBRARIES nlohmann_json::nlohmann_json fmt::fmt-header-only)
-set(netcl_python "${PROJECT_SOURCE_DIR}/.venv/bin/python" CACHE FILEPATH "Python of the tests: NumPy, SciPy, pytest")
+# Files of all formats against the packages that define them.
+netcl_executable(file_convert SOURCES "${PROJECT_SOURCE_DIR}/tests/file_convert/main.cpp")
+set(netcl_python "${PROJECT_SOURCE_DIR}/.venv/bin/python" CACHE FILEPATH
+  "Python of the tests: NumPy, SciPy, safetensors, pytest, Hypothesis")
 if(EXISTS "${netcl_python}")
-  netcl_add_test(python.references LABELS python
-    COMMAND "${netcl_python}" -m pytest -q -p no:cacheprovider "${PROJECT_SOURCE_DIR}/tests/python/test_references.py"
-    ENV "NETCL_REFERENCE_DUMP=$<TARGET_FILE:reference_dump>" PYTHONDONTWRITEBYTECODE=1)
+  foreach(name references files)
+    netcl_add_test(python.${name} LABELS python
+      COMMAND "${netcl_python}" -m pytest -q -p no:cacheprovider "${PROJECT_SOURCE_DIR}/tests/python/test_${name}.py"
+      ENV "NETCL_REFERENCE_DUMP=$<TARGET_FILE:reference_dump>" "NETCL_FILE_CONVERT=$<TARGET_FILE:file_convert>"
+        PYTHONDONTWRITEBYTECODE=1)
+  endforeach()
 endif()
 
 file(GLOB netcl_examples CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/examples/*.cpp")

@@ -26,9 +26,9 @@ DIRECT = {
     "jit": ["autograd"],
     "nn": ["jit", "io"],
     "optim": ["nn"],
-    "data": ["optim"],
-    "train": ["data"],
-    "dist": ["data"],
+    "data": ["io", "ops"],
+    "train": ["data", "optim"],
+    "dist": ["data", "optim"],
 }
 
 # The layer behind each public header. A new header says here where it belongs.

@@ -7,6 +7,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 packages=(
   g++ cmake ninja-build ccache pkg-config git                       # build
   libfmt-dev nlohmann-json3-dev libcli11-dev opencl-c-headers libdnnl-dev  # libraries
+  zlib1g-dev libzip-dev libpng-dev libjpeg62-turbo-dev              # files: gzip, npz, images
   libgtest-dev libbenchmark-dev                                     # tests and benchmarks
   ocl-icd-libopencl1 pocl-opencl-icd clinfo                         # an OpenCL driver for any CPU
   clang-format-14 clang-tidy-14                                     # format and lint

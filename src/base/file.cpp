@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "base/check.h"
+#include "base/file_detail.h"
 #include "base/interrupt.h"
 
 namespace netcl {
@@ -24,14 +25,17 @@ namespace {
 constexpr std::string_view kTemporaryPrefix = ".netcl-";
 constexpr std::string_view kTemporarySuffix = ".tmp";
 
+}  // namespace
+
+namespace file_detail {
+
 std::string reason(int code) { return std::generic_category().message(code); }
 
-[[noreturn]] void fail_errno(const char* rule, const std::string& path) {
+void fail_errno(const char* rule, const std::string& path) {
   const int code = errno;
   fail<FileError>("[file] {}: {}: {}", rule, path, reason(code));
 }
 
-// "a/b/" -> {"a", "b"}; "b" -> {".", "b"}; "/b" -> {"/", "b"}.
 std::pair<std::string, std::string> split_path(std::string path) {
   while (path.size() > 1 && path.back() == '/') path.pop_back();
   const auto slash = path.rfind('/');
@@ -39,7 +43,6 @@ std::pair<std::string, std::string> split_path(std::string path) {
   return {slash == 0 ? "/" : path.substr(0, slash), path.substr(slash + 1)};
 }
 
-// Non-blocking so that a FIFO in the place of a file does not hang us.
 Descriptor open_regular(int directory, const std::string& name, const std::string& path) {
   Descriptor fd(::openat(directory, name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!fd) {
@@ -51,6 +54,59 @@ Descriptor open_regular(int directory, const std::string& name, const std::strin
   check<FileError>(S_ISREG(status.st_mode), "[file] a regular file is needed: {}", path);
   return fd;
 }
+
+bool is_temporary_name(std::string_view name) {
+  return name.size() == kTemporaryPrefix.size() + 16 + kTemporarySuffix.size() &&
+         name.starts_with(kTemporaryPrefix) && name.ends_with(kTemporarySuffix);
+}
+
+void write_all(int fd, std::span<const std::byte> bytes, const std::string& path) {
+  while (!bytes.empty()) {
+    const auto put = ::write(fd, bytes.data(), bytes.size());
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) fail_errno("the file must be writable", path);
+    bytes = bytes.subspan(static_cast<std::size_t>(put));
+  }
+}
+
+Temporary::Temporary(int directory, unsigned mode, const std::string& target)
+    : directory_(directory) {
+  std::random_device random;
+  do {
+    const auto number = (std::uint64_t{random()} << 32) | random();
+    name_ = fmt::format("{}{:016x}{}", kTemporaryPrefix, number, kTemporarySuffix);
+    fd_ = Descriptor(::openat(directory, name_.c_str(),
+                              O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
+  } while (!fd_ && errno == EEXIST);
+  if (!fd_) {
+    name_.clear();
+    fail_errno("the directory must be writable to replace the file", target);
+  }
+  // Tells remove_stale_temporaries that its writer lives. File systems without locks refuse this,
+  // and then also refuse it there.
+  ::flock(fd_.get(), LOCK_EX | LOCK_NB);
+}
+
+Temporary::~Temporary() {
+  if (!name_.empty()) ::unlinkat(directory_, name_.c_str(), 0);
+}
+
+void Temporary::rename_to(const std::string& name, const std::string& path, Durable durable) {
+  const bool sync = durable == Durable::yes;
+  if (sync && ::fsync(fd_.get()) != 0) fail_errno("the content must reach the disk", path);
+  if (::renameat(directory_, name_.c_str(), directory_, name.c_str()) != 0)
+    fail_errno("the file must be replaceable", path);
+  name_.clear();
+  // Some file systems cannot sync a directory; the content itself is safe by now.
+  if (sync && ::fsync(directory_) != 0 && errno != EINVAL && errno != EROFS)
+    fail_errno("the new name must reach the disk", path);
+}
+
+}  // namespace file_detail
+
+using namespace file_detail;
+
+namespace {
 
 // Up to `limit` bytes. The size is not asked for first: the file may grow while it is read.
 std::vector<std::byte> read_up_to(int fd, std::size_t limit, const std::string& path) {
@@ -79,50 +135,6 @@ std::optional<std::vector<std::byte>> read_at(int directory, const std::string& 
                      max_bytes, path);
   return bytes;
 }
-
-void write_all(int fd, std::span<const std::byte> bytes, const std::string& path) {
-  while (!bytes.empty()) {
-    const auto put = ::write(fd, bytes.data(), bytes.size());
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0) fail_errno("the file must be writable", path);
-    bytes = bytes.subspan(static_cast<std::size_t>(put));
-  }
-}
-
-// A file that is removed again unless it was renamed to its final name.
-class Temporary {
- public:
-  Temporary(int directory, unsigned mode, const std::string& target) : directory_(directory) {
-    std::random_device random;
-    do {
-      const auto number = (std::uint64_t{random()} << 32) | random();
-      name_ = fmt::format("{}{:016x}{}", kTemporaryPrefix, number, kTemporarySuffix);
-      fd_ = Descriptor(::openat(directory, name_.c_str(),
-                                O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
-    } while (!fd_ && errno == EEXIST);
-    if (!fd_) fail_errno("the directory must be writable to replace the file", target);
-    // Tells remove_stale_temporaries that its writer lives. File systems without locks refuse this,
-    // and then also refuse it there.
-    ::flock(fd_.get(), LOCK_EX | LOCK_NB);
-  }
-  ~Temporary() {
-    if (!name_.empty()) ::unlinkat(directory_, name_.c_str(), 0);
-  }
-  Temporary(const Temporary&) = delete;
-  Temporary& operator=(const Temporary&) = delete;
-
-  int fd() const { return fd_.get(); }
-  void rename_to(const std::string& name, const std::string& path) {
-    if (::renameat(directory_, name_.c_str(), directory_, name.c_str()) != 0)
-      fail_errno("the file must be replaceable", path);
-    name_.clear();
-  }
-
- private:
-  int directory_;
-  std::string name_;
-  Descriptor fd_;
-};
 
 // Returns errno, or 0.
 int make_directories(const std::string& path) {
@@ -166,11 +178,6 @@ Descriptor open_trusted(const std::string& given) {
   return fd;
 }
 
-bool is_temporary_name(std::string_view name) {
-  return name.size() == kTemporaryPrefix.size() + 16 + kTemporarySuffix.size() &&
-         name.starts_with(kTemporaryPrefix) && name.ends_with(kTemporarySuffix);
-}
-
 bool is_same_file(int fd, const std::string& path) {
   struct stat held {
   }, named{};
@@ -200,6 +207,8 @@ void write_file_atomic(const std::string& path, std::span<const std::byte> bytes
   const auto [parent, name] = split_path(path);
   Directory::open(parent).write_atomic(name, bytes, mode, durable);
 }
+
+std::string parent_directory(const std::string& path) { return split_path(path).first; }
 
 std::string ensure_private_directory(const std::string& path) {
   try {
@@ -259,12 +268,7 @@ void Directory::write_atomic(const std::string& name, std::span<const std::byte>
   const auto path = full_name(name);
   Temporary file(fd_.get(), mode, path);
   write_all(file.fd(), bytes, path);
-  const bool sync = durable == Durable::yes;
-  if (sync && ::fsync(file.fd()) != 0) fail_errno("the content must reach the disk", path);
-  file.rename_to(name, path);
-  // Some file systems cannot sync a directory; the content itself is safe by now.
-  if (sync && ::fsync(fd_.get()) != 0 && errno != EINVAL && errno != EROFS)
-    fail_errno("the new name must reach the disk", path);
+  file.rename_to(name, path, durable);
 }
 
 bool Directory::remove(const std::string& name) const noexcept {

@@ -33,6 +33,9 @@ void write_file_atomic(const std::string& path, std::span<const std::byte> bytes
 // user that nobody else may write to, else the reason why it must not be trusted.
 std::string ensure_private_directory(const std::string& path);
 
+// "a" for "a/b", "." for "b".
+std::string parent_directory(const std::string& path);
+
 // Removes temporary files of writers that were killed. Those still being written hold a lock, and
 // `min_age` covers the moment between creating and locking. Returns how many; never throws.
 std::size_t remove_stale_temporaries(const std::string& directory,
@@ -49,6 +52,7 @@ class Descriptor {
   }
   ~Descriptor();
   int get() const { return fd_; }
+  int release() { return std::exchange(fd_, -1); }
   explicit operator bool() const { return fd_ >= 0; }
 
  private:
