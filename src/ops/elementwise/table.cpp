@@ -252,7 +252,8 @@ std::vector<ElementRow> make_rows() {
        .inputs = 1,
        .kind = kNumeric,
        .forward = N(a <= K(0) ? K(0) : a),
-       .gradients = {N(a <= K(0) ? K(0) : dy)},
+       // Of y, which the next layer keeps anyway.
+       .gradients = {N(y <= K(0) ? K(0) : dy)},
        .reference = R(a <= 0 ? 0 : a)},
       {.name = "leaky_relu",
        .summary = "a, or slope * a where negative",
