@@ -14,7 +14,7 @@ PYTHON := .venv/bin/python
 say = @printf '\n== %s\n' "$(1)"
 
 .PHONY: help setup build test demo bench format lint tidy dev test-dev test-release test-asan \
-  test-tsan test-cpu-only test-torch test-large selftest docs-ops clean
+  test-tsan test-cpu-only test-torch test-large test-fusion selftest docs-ops clean
 
 help:  ## this list
 	@echo "netcl: targets"
@@ -82,6 +82,10 @@ selftest: build  ## every op, kernel, dtype and sample on the OpenCL device and 
 test-large: build  ## tensors of more than 2^31 elements (needs 5 GB of memory; not part of test)
 	$(call say,test: large tensors)
 	@NETCL_TEST_LARGE=1 build/release/bin/ops_test --gtest_filter='Large.*'
+
+test-fusion: build  ## 1000 random graphs on the OpenCL device, fused and not (slow: each is a compilation)
+	$(call say,test: fusion of random graphs)
+	@FUSION_GRAPHS=1000 build/release/bin/jit_test --gtest_filter='FusionProperty.*'
 
 docs-ops: build  ## write the table of docs/ops.md again
 	@scripts/update_ops_table.py build/release/bin/netcl

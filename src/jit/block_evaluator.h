@@ -61,8 +61,8 @@ class BlockEvaluator {
                               ? number_slot(value.index)
                               : step_slots_[static_cast<std::size_t>(value.index)]);
     };
-    const V* inputs[kMaxInputs];
-    V scalars[kMaxInputs];
+    const V* inputs[kMaxElementInputs];
+    V scalars[kMaxElementInputs];
     for (std::size_t i = 0; i < program_.steps.size(); ++i) {
       const auto& step = program_.steps[i];
       for (std::size_t k = 0; k < step.inputs.size(); ++k) inputs[k] = at(step.inputs[k]);
@@ -74,8 +74,6 @@ class BlockEvaluator {
     for (const auto r : plain_results_) store(r, at(program_.results[r].value), begin, count);
     return at(program_.last);
   }
-
-  static constexpr std::size_t kMaxInputs = 16;
 
  private:
   struct Read {

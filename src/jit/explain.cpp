@@ -71,6 +71,21 @@ void explain_elements(const Schedule& schedule, const Group& group, const std::v
   t_explanation->groups.push_back(std::move(entry));
 }
 
+void explain_reduction(const Schedule& schedule, const Group& group, const ReducedChain& chain) {
+  if (t_explanation == nullptr) return;
+  FusedGroup entry;
+  for (const int i : group.items) entry.ops.push_back(node_at(schedule, i).op.name);
+  for (const auto& operand : chain.program.operands)
+    entry.inputs.push_back(text_of(operand.tensor.dtype(), operand.tensor.shape()));
+  add_output(entry, node_at(schedule, group.items.back()));
+  entry.bytes_read = chain.program.bytes_read();
+  const auto described = described_without_device(chain.program);
+  const int vec = described.rank > 0 || !chain.program.vectors ? 1 : 4;
+  entry.source = reduction_source(chain, described, {vec, chain.plan.inner == 1, false});
+  entry.reason = "a reduction ends its chain";
+  t_explanation->groups.push_back(std::move(entry));
+}
+
 void explain_single(const Schedule& schedule, const Group& group) {
   if (t_explanation != nullptr) add_plain(schedule, group);
 }

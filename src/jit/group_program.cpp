@@ -150,7 +150,7 @@ std::string GroupProgram::key() const {
   }
   append(key, numbers.size());
   for (const auto& step : steps) {
-    append(key, step.op);
+    append(key, step.op->element.get());
     for (const auto& input : step.inputs)
       append(key, static_cast<int>(input.kind) << 24 | input.index);
     for (const auto scalar : step.scalars) append(key, scalar);
@@ -161,6 +161,12 @@ std::string GroupProgram::key() const {
     append(key, result.dtype);
   }
   return key;
+}
+
+std::vector<std::shared_ptr<const ElementFunction>> GroupProgram::functions() const {
+  std::vector<std::shared_ptr<const ElementFunction>> all;
+  for (const auto& step : steps) all.push_back(step.op->element);
+  return all;
 }
 
 std::size_t GroupProgram::bytes_read() const {

@@ -45,7 +45,8 @@ struct GroupProgram {
   bool vectors = true;          // every function takes vectors
 
   std::size_t parameter_bytes() const;  // of its kernel
-  std::string key() const;              // its structure
+  std::string key() const;              // its structure; holds addresses of the functions
+  std::vector<std::shared_ptr<const ElementFunction>> functions() const;
   // Reads and writes through memory, in bytes.
   std::size_t bytes_read() const;
   std::size_t bytes_written() const;

@@ -13,16 +13,21 @@ namespace {
 
 constexpr std::size_t kMaxPlans = 4096;  // beyond that all are forgotten; the program cache is not
 
+struct Plan {
+  std::vector<KernelPtr> kernels;
+  std::vector<std::shared_ptr<const ElementFunction>> functions;
+};
+
 // Belongs to a context, as the kernels do.
 struct Memo {
   std::mutex mutex;
-  std::unordered_map<std::string, std::vector<KernelPtr>> plans;
+  std::unordered_map<std::string, Plan> plans;
 };
 
 }  // namespace
 
-std::vector<KernelPtr> memo_kernels(const Queue& queue, const std::string& key,
-                                    const std::vector<const char*>& names,
+std::vector<KernelPtr> memo_kernels(const Queue& queue, const GroupProgram& group,
+                                    const std::string& key, const std::vector<const char*>& names,
                                     const std::function<std::string()>& source) {
   const auto memo = queue.context().state().attachments.get<Memo>([] { return new Memo(); });
   const auto device = queue.device().int_ptr();
@@ -31,7 +36,7 @@ std::vector<KernelPtr> memo_kernels(const Queue& queue, const std::string& key,
   {
     const std::lock_guard lock(memo->mutex);
     const auto found = memo->plans.find(full);
-    if (found != memo->plans.end()) return found->second;
+    if (found != memo->plans.end()) return found->second.kernels;
   }
   const auto text = source();
   log::debug(3, "[jit] fused kernel for {}:\n{}", queue.device().name(), text);
@@ -44,7 +49,8 @@ std::vector<KernelPtr> memo_kernels(const Queue& queue, const std::string& key,
   counters().compiled.fetch_add(1, std::memory_order_relaxed);
   const std::lock_guard lock(memo->mutex);
   if (memo->plans.size() >= kMaxPlans) memo->plans.clear();
-  return memo->plans.emplace(std::move(full), std::move(kernels)).first->second;
+  Plan plan{std::move(kernels), group.functions()};
+  return memo->plans.emplace(std::move(full), std::move(plan)).first->second.kernels;
 }
 
 }  // namespace netcl::fusion

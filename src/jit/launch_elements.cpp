@@ -4,6 +4,12 @@
 
 namespace netcl::fusion {
 
+int vector_width(const Queue& queue, const GroupProgram& program) {
+  if (!device_profile(queue).is_cpu) return 4;
+  // Sixteen doubles are more than the registers hold, and take long to compile.
+  return program.compute == DType::float64 ? 8 : 16;
+}
+
 LaunchShape launch_shape(const Queue& queue, const GroupProgram& program,
                          const ElementProgram& described) {
   const auto& profile = device_profile(queue);
@@ -11,7 +17,7 @@ LaunchShape launch_shape(const Queue& queue, const GroupProgram& program,
   shape.local = profile.is_cpu ? 256 : profile.optimal_wg_size_1d;
   // On a CPU a work-group is a loop, and starting one costs more than many elements.
   shape.items = profile.is_cpu ? 4 : 1;
-  if (described.rank == 0 && program.vectors) shape.vec = profile.is_cpu ? 16 : 4;
+  if (described.rank == 0 && program.vectors) shape.vec = vector_width(queue, program);
   return shape;
 }
 
@@ -44,7 +50,7 @@ std::vector<Tensor> launch_elements(const Queue& queue, const GroupProgram& prog
   const auto shape = launch_shape(queue, program, described);
   auto key = program.key();
   append_shape(key, described, shape);
-  const auto kernels = memo_kernels(queue, key, {"elementwise"},
+  const auto kernels = memo_kernels(queue, program, key, {"elementwise"},
                                     [&] { return elements_source(program, described, shape); });
   const auto per_item = static_cast<std::size_t>(shape.vec > 1 ? shape.vec : shape.items);
   enqueue_elements(queue, kernels[0], described, args, loops, per_item, shape.local);
@@ -59,13 +65,13 @@ std::string elements_source(const GroupProgram& program, ElementProgram describe
   return render_elements(described, shape.vec, shape.items);
 }
 
-std::string elements_source(const GroupProgram& program) {
+ElementProgram described_without_device(const GroupProgram& program) {
   ElementProgram described;
   described.compute = program.compute;
   std::vector<Strides> strides;
   for (const auto& operand : program.operands) strides.push_back(operand.strides);
   const Shape loop(program.loop);
-  strides.push_back(contiguous_strides(loop));
+  if (!program.results.empty()) strides.push_back(contiguous_strides(loop));
   const auto loops = plan_broadcast(loop, strides);
   bool strided = false;
   for (std::size_t i = 0; i < program.operands.size(); ++i) {
@@ -80,7 +86,13 @@ std::string elements_source(const GroupProgram& program) {
   for (const auto& result : program.results)
     described.outputs.push_back({result.dtype, ElementOperand::Access::linear});
   described.rank = strided ? std::max<std::size_t>(loops.sizes.size(), 1) : 0;
-  return elements_source(program, described, {.vec = strided || !program.vectors ? 1 : 4});
+  return described;
+}
+
+std::string elements_source(const GroupProgram& program) {
+  const auto described = described_without_device(program);
+  return elements_source(program, described,
+                         {.vec = described.rank > 0 || !program.vectors ? 1 : 4});
 }
 
 }  // namespace netcl::fusion

@@ -10,6 +10,7 @@ struct LaunchShape {
   std::int64_t local = 64;
 };
 
+int vector_width(const Queue& queue, const GroupProgram& program);
 LaunchShape launch_shape(const Queue& queue, const GroupProgram& program,
                          const ElementProgram& described);
 void append_shape(std::string& key, const ElementProgram& described, const LaunchShape& shape);
@@ -19,6 +20,7 @@ std::string result_text(const Value& value, DType dtype);
 std::string elements_source(const GroupProgram& program, ElementProgram described,
                             const LaunchShape& shape);
 // As it would be written for a GPU: for people, where there is no OpenCL device.
+ElementProgram described_without_device(const GroupProgram& program);
 std::string elements_source(const GroupProgram& program);
 
 }  // namespace netcl::fusion

@@ -6,6 +6,7 @@
 #include "netcl/capabilities.h"
 #include "ops/element_function.h"
 #include "ops/elementwise/broadcast.h"
+#include "ops/expression/expression_op.h"
 #include "ops/kernels.h"
 
 namespace netcl::fusion {
@@ -49,6 +50,7 @@ std::optional<NodeKind> kind_of(const OpCall& call, const std::vector<TensorSpec
     return {};
   const auto& op = call.op;
   if (op.element != nullptr) {
+    if (std::max(call.inputs.size(), op.element->scalars.size()) > kMaxElementInputs) return {};
     const bool values =
         is_value(spec.dtype) &&
         std::all_of(call.inputs.begin(), call.inputs.end(),
@@ -87,9 +89,7 @@ std::optional<DType> common_compute(DType a, DType b) {
 }
 
 double number_of(const Node& node, std::size_t input) {
-  const auto& names = node.op.element->numbers;
-  return node.attributes.number(input < names.size() ? names[input]
-                                                     : fmt::format("scalar{}", input));
+  return node.attributes.number(scalar_input(input));
 }
 
 LinkChoice link_of(const Node& producer, const Node& consumer, const Tensor& input) {

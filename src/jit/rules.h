@@ -7,6 +7,8 @@
 
 namespace netcl::fusion {
 
+inline constexpr std::size_t kMaxElementInputs = 64;  // and numbers, each
+
 // What a call would be as a node; nothing when it is to be run at once.
 std::optional<NodeKind> kind_of(const OpCall& call, const std::vector<TensorSpec>& specs);
 

@@ -29,7 +29,6 @@ class ElementFunction {
                    double* out) const = 0;
 
   std::vector<std::string> scalars;  // attributes of the call that are passed as numbers
-  std::vector<std::string> numbers;  // per input, the attribute with the number in its place
   bool is_condition = false;         // the result is 0 or 1, of dtype bool
   bool vectors = true;               // false: V must not be a vector
   double ulps = 2;                   // how far the result may be off

@@ -59,6 +59,38 @@ class Writer {
     return std::move(text_);
   }
 
+  std::string prologue_text() {
+    prologue();
+    return std::move(text_);
+  }
+
+  std::string values_text() {
+    values(vec_);
+    return std::move(text_);
+  }
+
+  ElementParameters parameters() const {
+    ElementParameters all;
+    const auto scalar = opencl_type(program_.compute);
+    for_tensors([&](const std::string& name, const ElementOperand& operand, bool input) {
+      all.pointers.push_back(fmt::format("__global {}{}* {}", input ? "const " : "",
+                                         opencl_type(operand.dtype), name));
+      all.values.push_back(fmt::format("long at_{}", name));
+    });
+    if (program_.rank > 0) {
+      all.values.push_back("long8 sizes");
+      for_strided([&](const std::string& name) {
+        all.values.push_back(fmt::format("long8 step_{}", name));
+      });
+    }
+    for (std::size_t i = 0; i < program_.inputs.size(); ++i)
+      if (program_.inputs[i].access == Access::scalar)
+        all.values.push_back(fmt::format("{} s{}", scalar, i));
+    for (const auto& name : program_.scalars)
+      all.values.push_back(fmt::format("{} {}", scalar, name));
+    return all;
+  }
+
  private:
   template <class... Args>
   void line(fmt::format_string<Args...> format, Args&&... args) {
@@ -81,28 +113,9 @@ class Writer {
   }
 
   void signature() {
-    std::vector<std::string> parameters;
-    const auto scalar = opencl_type(program_.compute);
-    for_tensors([&](const std::string& name, const ElementOperand& operand, bool input) {
-      parameters.push_back(fmt::format("__global {}{}* {}", input ? "const " : "",
-                                       opencl_type(operand.dtype), name));
-    });
+    auto [parameters, values] = this->parameters();
     parameters.push_back("ulong n");
-    for_tensors([&](const std::string& name, const ElementOperand&, bool) {
-      parameters.push_back(fmt::format("long at_{}", name));
-    });
-    if (program_.rank > 0) {
-      parameters.push_back("long8 sizes");
-      for_tensors([&](const std::string& name, const ElementOperand& operand, bool) {
-        if (operand.access == Access::strided)
-          parameters.push_back(fmt::format("long8 step_{}", name));
-      });
-    }
-    for (std::size_t i = 0; i < program_.inputs.size(); ++i)
-      if (program_.inputs[i].access == Access::scalar)
-        parameters.push_back(fmt::format("{} s{}", scalar, i));
-    for (const auto& name : program_.scalars)
-      parameters.push_back(fmt::format("{} {}", scalar, name));
+    parameters.insert(parameters.end(), values.begin(), values.end());
     line("__kernel void elementwise({}) {{", join(parameters, ", "));
   }
 
@@ -115,8 +128,8 @@ class Writer {
       f(fmt::format("out{}", i), program_.outputs[i], false);
   }
 
-  // Loads, statements and stores for the element (or vector of elements) number i.
-  void element(int vec) {
+  // Loads and statements for the element (or vector of elements) number i.
+  void values(int vec) {
     line("#define V {}", vector_type(opencl_type(program_.compute), vec));
     if (program_.rank > 0) positions();
     for (std::size_t i = 0; i < program_.inputs.size(); ++i) {
@@ -132,6 +145,10 @@ class Writer {
              load_text(input.dtype, program_.compute, name, index_of(name, input), vec));
     }
     for (const auto& statement : program_.statements) line("{}", statement);
+  }
+
+  void element(int vec) {
+    values(vec);
     for (std::size_t i = 0; i < program_.outputs.size(); ++i) {
       const auto& output = program_.outputs[i];
       const auto name = fmt::format("out{}", i);
@@ -207,6 +224,18 @@ std::string render_elements(const ElementProgram& program, int vec, int items) {
   return Writer(program, vec, items).text();
 }
 
+ElementParameters element_parameters(const ElementProgram& program) {
+  return Writer(program, 1, 1).parameters();
+}
+
+std::string element_prologue(const ElementProgram& program) {
+  return Writer(program, 1, 1).prologue_text();
+}
+
+std::string element_values(const ElementProgram& program, int vec) {
+  return Writer(program, vec, 1).values_text();
+}
+
 BroadcastLoops element_loops(const ElementArgs& args) {
   const auto& shape = args.outputs[0].shape();
   std::vector<Strides> strides;
@@ -240,28 +269,23 @@ void describe_operands(const ElementArgs& args, const BroadcastLoops& loops,
     strided |= program.outputs.back().access == Access::strided;
   }
   program.rank = strided ? std::max<std::size_t>(loops.sizes.size(), 1) : 0;
-  program.wide = args.outputs[0].numel() >= INT32_MAX;
+  std::int64_t numel = 1;
+  for (const auto size : loops.sizes) numel *= size;
+  program.wide = numel >= INT32_MAX;
   check<ShapeError>(program.rank <= 8,
                     "[elementwise] views may need at most 8 axes that cannot be merged: {}",
                     program.rank);
 }
 
-void enqueue_elements(const Queue& queue, const KernelPtr& kernel, const ElementProgram& program,
-                      const ElementArgs& args, const BroadcastLoops& loops, std::size_t per_item,
-                      std::int64_t local) {
-  const auto n = args.outputs[0].numel();
+std::vector<KernelArg> element_arguments(const ElementProgram& program, const ElementArgs& args,
+                                         const BroadcastLoops& loops, std::vector<Long8>& vectors) {
   std::vector<KernelArg> list;
-  std::vector<Long8> steps;
-  steps.reserve(args.inputs.size() + args.outputs.size() + 1);
+  vectors.reserve(args.inputs.size() + args.outputs.size() + 1);
   const auto axes_of = [&](const std::vector<std::int64_t>& from) {
-    auto& packed = steps.emplace_back();
+    auto& packed = vectors.emplace_back();
     for (std::size_t i = 0; i < from.size(); ++i) packed.values[i] = from[from.size() - 1 - i];
     return KernelArg::by_value(packed.values.data(), sizeof packed.values);
   };
-  for (const auto& input : args.inputs)
-    if (input) list.emplace_back(input.buffer());
-  for (const auto& output : args.outputs) list.emplace_back(output.buffer());
-  list.emplace_back(static_cast<std::uint64_t>(n));
   for (const auto& input : args.inputs)
     if (input) list.emplace_back(input.offset());
   for (const auto& output : args.outputs) list.emplace_back(output.offset());
@@ -283,6 +307,21 @@ void enqueue_elements(const Queue& queue, const KernelPtr& kernel, const Element
   };
   for (const auto value : args.scalar_inputs) number(value);
   for (const auto value : args.scalars) number(value);
+  return list;
+}
+
+void enqueue_elements(const Queue& queue, const KernelPtr& kernel, const ElementProgram& program,
+                      const ElementArgs& args, const BroadcastLoops& loops, std::size_t per_item,
+                      std::int64_t local) {
+  const auto n = args.outputs[0].numel();
+  std::vector<KernelArg> list;
+  for (const auto& input : args.inputs)
+    if (input) list.emplace_back(input.buffer());
+  for (const auto& output : args.outputs) list.emplace_back(output.buffer());
+  list.emplace_back(static_cast<std::uint64_t>(n));
+  std::vector<Long8> vectors;
+  const auto values = element_arguments(program, args, loops, vectors);
+  list.insert(list.end(), values.begin(), values.end());
   const auto group = static_cast<std::int64_t>(clamped_local(kernel, local));
   const auto items = static_cast<std::int64_t>(ceil_div(n, static_cast<std::int64_t>(per_item)));
   enqueue_kernel(queue, *kernel, WorkSize(rounded_up(items, group)), WorkSize(group), list);

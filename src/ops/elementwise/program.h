@@ -35,6 +35,16 @@ struct ElementProgram {
 // strides per strided tensor (innermost first), then scalar inputs and scalars.
 std::string render_elements(const ElementProgram& program, int vec, int items);
 
+// The pieces of it, for kernels with loops of their own. Parameters and arguments follow each other
+// as above: pointers, then (behind whatever the kernel has) offsets, sizes, strides, numbers.
+struct ElementParameters {
+  std::vector<std::string> pointers, values;
+};
+ElementParameters element_parameters(const ElementProgram& program);
+std::string element_prologue(const ElementProgram& program);
+// Loads and statements of the elements from number `i` on. V is defined from there on.
+std::string element_values(const ElementProgram& program, int vec);
+
 // What is launched: tensors and numbers in the order of the program's operands.
 struct ElementArgs {
   std::vector<Tensor> inputs;         // empty where the program has a scalar
@@ -49,6 +59,10 @@ BroadcastLoops element_loops(const ElementArgs& args);
 void describe_operands(const ElementArgs& args, const BroadcastLoops& loops,
                        ElementProgram& program);
 
+// The arguments of ElementParameters::values. The vectors are passed by address: `vectors` must
+// outlive the launch.
+std::vector<KernelArg> element_arguments(const ElementProgram& program, const ElementArgs& args,
+                                         const BroadcastLoops& loops, std::vector<Long8>& vectors);
 void enqueue_elements(const Queue& queue, const KernelPtr& kernel, const ElementProgram& program,
                       const ElementArgs& args, const BroadcastLoops& loops, std::size_t per_item,
                       std::int64_t local);

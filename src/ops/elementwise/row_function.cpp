@@ -32,8 +32,6 @@ class RowFunction final : public ElementFunction {
     ulps = row.ulps;
     for (const auto* scalar : row.scalars)
       if (scalar != nullptr) scalars.emplace_back(scalar);
-    for (const auto name : names_)
-      numbers.push_back(fmt::format("scalar{}", static_cast<int>(name)));
   }
 
   void write(DType, std::span<const std::string> inputs, std::span<const std::string> scalar_names,
