@@ -58,6 +58,7 @@ PUBLIC = {
     "io": "io",
     "ops": "ops",
     "op_info": "ops",
+    "primitive": "ops",
     "selftest": "selftest",
     "autograd": "autograd",
     "jit": "jit",

@@ -21,6 +21,7 @@
 #include "netcl/opencl.h"
 #include "netcl/ops.h"
 #include "netcl/optim.h"
+#include "netcl/primitive.h"
 #include "netcl/profiling.h"
 #include "netcl/program_cache.h"
 #include "netcl/runtime.h"

@@ -4,8 +4,10 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <shared_mutex>
 
 #include "base/check.h"
+#include "base/near_names.h"
 #include "ops/dispatch.h"
 
 namespace netcl {
@@ -31,6 +33,17 @@ const Table& table() {
   return *instance;
 }
 
+struct UserOps {
+  std::shared_mutex mutex;
+  std::deque<OpDef> all;
+  std::map<std::string, const OpDef*, std::less<>> by_name;
+};
+
+UserOps& user_ops() {
+  static auto* instance = new UserOps();
+  return *instance;
+}
+
 struct UserVariants {
   std::mutex mutex;
   std::map<std::string, std::deque<OpVariant>, std::less<>> of;  // a deque keeps addresses
@@ -47,14 +60,40 @@ const std::vector<const OpDef*>& all_ops() { return table().sorted; }
 
 const OpDef* find_op_or_null(std::string_view name) {
   const auto found = table().by_name.find(name);
-  return found == table().by_name.end() ? nullptr : found->second;
+  if (found != table().by_name.end()) return found->second;
+  auto& users = user_ops();
+  const std::shared_lock lock(users.mutex);
+  const auto theirs = users.by_name.find(name);
+  return theirs == users.by_name.end() ? nullptr : theirs->second;
+}
+
+const OpDef& register_op(OpDef op, bool replace) {
+  check<ArgumentError>(table().by_name.count(op.name) == 0,
+                       "[{}] the name is that of an op of netcl", op.name);
+  auto& users = user_ops();
+  const std::unique_lock lock(users.mutex);
+  check<ArgumentError>(replace || users.by_name.count(op.name) == 0,
+                       "[{}] the name is that of an op that was registered before", op.name);
+  const auto& stored = users.all.emplace_back(std::move(op));
+  users.by_name[stored.name] = &stored;
+  return stored;
+}
+
+void unregister_op(std::string_view name) {
+  auto& users = user_ops();
+  const std::unique_lock lock(users.mutex);
+  if (const auto found = users.by_name.find(name); found != users.by_name.end())
+    users.by_name.erase(found);
 }
 
 const OpDef& find_op(std::string_view name) {
   const auto* op = find_op_or_null(name);
-  check<ArgumentError>(op != nullptr, "[ops] there is no op called '{}' (`netcl ops` lists them)",
-                       name);
-  return *op;
+  if (op != nullptr) return *op;
+  std::vector<std::string> names;
+  for (const auto* one : all_ops()) names.push_back(one->name);
+  const auto near = near_names(name, names);
+  fail<ArgumentError>("[ops] there is no op called '{}' (`netcl ops` lists them){}", name,
+                      near.empty() ? "" : "; did you mean " + join(near, " or ") + "?");
 }
 
 std::vector<std::string> variant_names(const OpDef& op) {

@@ -11,6 +11,11 @@ const std::vector<const OpDef*>& all_ops();
 const OpDef& find_op(std::string_view name);  // ArgumentError that names near ones
 const OpDef* find_op_or_null(std::string_view name);
 
+// An op of a user, found by its name but in no list. Its address stays, also when it is replaced or
+// unregistered: calls of it may be recorded. ArgumentError when the name is taken.
+const OpDef& register_op(OpDef op, bool replace = false);
+void unregister_op(std::string_view name);  // a user's
+
 // Names of an op's variants, those of users too.
 std::vector<std::string> variant_names(const OpDef& op);
 const OpVariant* find_user_variant(std::string_view op, std::string_view variant);

@@ -294,6 +294,13 @@ OpDef make_expression_op(const ExpressionOp& description) {
   op.problem = [](const OpCall& call) {
     return KernelProblem{"elementwise", {call.outputs[0].shape()}, call.outputs[0].dtype(), {}};
   };
+  if (description.expression.library() != nullptr) {
+    // What a compiler says against the user's text is the user's to hear, and no reason to strike
+    // out a kernel of netcl.
+    op.variants = {op.variants.back()};
+    op.variants[0].kernel = "";
+    op.problem = nullptr;
+  }
   if (description.fusible) op.element = body->element;
   if (description.gradients) set_gradients(op, description.gradients);
   op.takes_views = op.writes_views = op.may_be_in_place = true;
