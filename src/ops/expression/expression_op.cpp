@@ -18,6 +18,7 @@ constexpr std::int64_t kBlock = 256;  // elements
 constexpr std::int64_t kGrain = 1 << 14;
 constexpr std::size_t kMostStrided = 8;  // inputs; the arguments of a launch are limited
 constexpr std::size_t kMostAxes = 8;     // of the kernels' loops
+constexpr std::size_t kMostFused = 16;   // inputs or parameters of an op that fusion takes in
 
 // What an op knows of itself.
 struct Body {
@@ -301,7 +302,8 @@ OpDef make_expression_op(const ExpressionOp& description) {
     op.variants[0].kernel = "";
     op.problem = nullptr;
   }
-  if (description.fusible) op.element = body->element;
+  const bool small = body->inputs.size() <= kMostFused && body->scalars.size() <= kMostFused;
+  if (description.fusible && small) op.element = body->element;
   if (description.gradients) set_gradients(op, description.gradients);
   op.takes_views = op.writes_views = op.may_be_in_place = true;
   return op;

@@ -245,7 +245,8 @@ class Reader {
     CFunction function{tokens[paren - 1].text};
     source_.names.push_back(function.name);
     const auto behind = behind_group(tokens, paren);
-    if (behind >= tokens.size() || !tokens[behind].is("{")) return;  // declared, not defined
+    // Only declared, or cut off.
+    if (behind + 1 >= tokens.size() || !tokens[behind].is("{") || !tokens.back().is("}")) return;
     function.type = without_qualifiers({tokens.begin(), iterator(paren - 1)});
     function.parameters = parameters_of({iterator(paren + 1), iterator(behind - 1)});
     function.body.assign(iterator(behind + 1), tokens.end() - 1);
