@@ -199,9 +199,12 @@ void check_second_order(const Queue& queue, const ElementRow& row, std::size_t i
     const auto high = call_op(op, above, attributes)[0].to_vector<double>();
     const auto low = call_op(op, below, attributes)[0].to_vector<double>();
     const auto actual = result[k].to_vector<double>();
+    const auto at = inputs[k].to_vector<double>();
     for (std::size_t i = 0; i < actual.size(); ++i)
-      expect_close(actual[i], weights[i] * (high[i] - low[i]) / 2e-5,
-                   std::string(row.name) + " by " + kElementNameText[names[k]]);
+      // The gradient of relu jumps where its result is 0.
+      if (names[k] != kY || at[i] != 0)
+        expect_close(actual[i], weights[i] * (high[i] - low[i]) / 2e-5,
+                     std::string(row.name) + " by " + kElementNameText[names[k]]);
   }
 }
 
