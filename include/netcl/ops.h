@@ -112,9 +112,10 @@ enum class Activation : std::uint8_t { none, relu, gelu, silu, sigmoid, tanh };
 // (..., M, K) x (..., K, N); leading axes broadcast; a vector is a row on the left, a column on the
 // right, and its axis is dropped. Transposed views cost nothing.
 Tensor matmul(const Tensor& a, const Tensor& b);
-// activation(x w^T + b): x (..., in), w (out, in), b (out) or empty.
+// activation(x w^T + b + residual): x (..., in), w (out, in), b (out) or empty; the residual has
+// the result's shape (..., out) and dtype or is empty, and may be x itself.
 Tensor linear(const Tensor& x, const Tensor& w, const Tensor& b = {},
-              Activation activation = Activation::none);
+              Activation activation = Activation::none, const Tensor& residual = {});
 // x + b along one axis: of the channels for NCHW (4-D), else the last.
 Tensor bias_add(const Tensor& x, const Tensor& b);
 
@@ -153,9 +154,11 @@ struct Conv2dOptions {
   std::int64_t groups = 1;
   Activation activation = Activation::none;
 };
-// w (K, C / groups, R, S), b (K) or empty.
+// activation(conv(x, w) + b + residual): w (K, C / groups, R, S), b (K) or empty; the residual has
+// the result's shape (N, K, P, Q) and dtype or is empty, and may be x itself (the identity of a
+// residual block).
 Tensor conv2d(const Tensor& x, const Tensor& w, const Tensor& b = {},
-              const Conv2dOptions& options = {});
+              const Conv2dOptions& options = {}, const Tensor& residual = {});
 // The gradient of conv2d with respect to x, as an op of its own; w (C, K / groups, R, S).
 struct ConvTranspose2dOptions {
   Pair stride{1, 1}, padding{0, 0}, output_padding{0, 0}, dilation{1, 1};

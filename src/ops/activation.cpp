@@ -25,10 +25,16 @@ Tensor activation_gradient(int activation, const Tensor& z, const Tensor& y, con
   return op.backward({{z}, {}, {y}, {dy}, {true}, differentiable})[0];
 }
 
+void check_residual(const OpSpec& spec, const Shape& result) {
+  if (spec.has(3) && !(spec.shape(3) == result))
+    fail<ShapeError>("[{}] the residual must have the result's shape, {}: {}", spec.op.name,
+                     result.to_string(), spec.shape(3).to_string());
+}
+
 SavedTensors saved_by_product(const std::vector<bool>& wanted, const Attributes& attributes) {
   const auto activation = static_cast<int>(attributes.integer("activation"));
   if (activation == 0) return {other_factor(wanted), 0};
-  return {gradient_needs_input(activation) ? 7u : other_factor(wanted), 1};
+  return {gradient_needs_input(activation) ? 15u : other_factor(wanted), 1};
 }
 
 }  // namespace netcl

@@ -41,7 +41,11 @@ Tensor activation_gradient(int activation, const Tensor& z, const Tensor& y, con
 // Whether that derivative follows from y alone.
 bool gradient_needs_input(int activation);
 
-// What the gradients of activation(product of inputs 0 and 1, plus input 2) read.
+// Input 3 of products and convolutions, where there is one: added to the result before the
+// activation, of exactly its shape.
+void check_residual(const OpSpec& spec, const Shape& result);
+
+// What the gradients of activation(product of inputs 0 and 1, plus inputs 2 and 3) read.
 SavedTensors saved_by_product(const std::vector<bool>& wanted, const Attributes& attributes);
 // Of a product, each factor is what the gradient of the other needs.
 inline std::uint32_t other_factor(const std::vector<bool>& wanted) {

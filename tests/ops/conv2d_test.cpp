@@ -84,6 +84,17 @@ TEST(Conv2d, bad_bias_and_dtypes_are_named) {
       {"must be float32, float64 or float16", "int32"});
 }
 
+TEST(Conv2d, a_residual_of_another_shape_or_dtype_is_named) {
+  const auto x = zeros({1, 2, 8, 8}), w = zeros({4, 2, 3, 3});
+  const auto run = [&](const Tensor& residual) { return [&] { conv2d(x, w, {}, {}, residual); }; };
+  const auto like_x = zeros({1, 2, 8, 8}), one_channel = zeros({1, 1, 6, 6}),
+             half = zeros({1, 4, 6, 6}, DType::float16);
+  expect_error<ShapeError>(run(like_x), {"[conv2d] the residual must have the result's shape",
+                                         "(1, 4, 6, 6): (1, 2, 8, 8)"});
+  expect_error<ShapeError>(run(one_channel), {"(1, 4, 6, 6): (1, 1, 6, 6)"});
+  expect_error<DtypeError>(run(half), {"x and residual must have one dtype", "float16"});
+}
+
 TEST(ConvTranspose2d, bad_input_is_named) {
   const auto x = zeros({1, 2, 4, 4}), w = zeros({2, 3, 3, 3});
   const auto run = [&](const ops::ConvTranspose2dOptions& options) {
@@ -112,6 +123,21 @@ TEST(Conv2d, sums_what_the_filter_covers) {
     const auto up = ops::conv_transpose2d(x, w, b, {.stride = {3, 3}});
     EXPECT_EQ(up.shape(), Shape({1, 1, 9, 9}));
     for (const auto value : up.to_vector<float>()) EXPECT_EQ(value, 1.5f);
+  });
+}
+
+// The identity block of a residual network, and a residual that is a view.
+TEST(Conv2d, the_residual_may_be_the_input_or_a_view) {
+  test::on_every_device([](const Queue& queue) {
+    const auto x = Tensor::from_host(
+        queue, HostView(std::vector<float>{1, -2, 3, -4, 5, 6, -7, 8}, Shape{1, 2, 2, 2}));
+    const auto w =
+        Tensor::from_host(queue, HostView(std::vector<float>{2, 0, 0, 2}, Shape{2, 2, 1, 1}));
+    const auto b = Tensor::full(queue, {2}, 1);
+    const auto y = conv2d(x, w, b, {.activation = ops::Activation::relu}, x);
+    EXPECT_EQ(y.to_vector<float>(), (std::vector<float>{4, 0, 10, 0, 16, 19, 0, 25}));
+    const auto turned = conv2d(x, w, {}, {}, x.transpose());
+    EXPECT_EQ(turned.to_vector<float>(), (std::vector<float>{3, -1, 4, -12, 15, 5, -8, 24}));
   });
 }
 

@@ -46,6 +46,20 @@ TEST(Matmul, BadInputNamesTheRuleAndTheValues) {
                 ops::linear(zeros(q, {2, 3}), zeros(q, {4, 3}), zeros(q, {3}));
               }),
               "[linear] the bias must have one element per output, (4,): (3,)");
+    const auto with_residual = [&](const Shape& shape, DType dtype = DType::float32) {
+      return [&q, residual = zeros(q, shape, dtype)] {
+        ops::linear(zeros(q, {2, 3}), zeros(q, {4, 3}), {}, ops::Activation::relu, residual);
+      };
+    };
+    // Nothing broadcasts.
+    EXPECT_EQ(message_of<ShapeError>(with_residual({2, 3})),
+              "[linear] the residual must have the result's shape, (2, 4): (2, 3)");
+    EXPECT_EQ(message_of<ShapeError>(with_residual({4})),
+              "[linear] the residual must have the result's shape, (2, 4): (4,)");
+    EXPECT_EQ(message_of<ShapeError>(with_residual({1, 2, 4})),
+              "[linear] the residual must have the result's shape, (2, 4): (1, 2, 4)");
+    EXPECT_EQ(message_of<DtypeError>(with_residual({2, 4}, DType::float16)),
+              "[linear] the tensors must have one dtype: float32 and float16 (use astype)");
     EXPECT_EQ(message_of<ShapeError>([&] {
                 ops::bias_add(zeros(q, {2, 3}), zeros(q, {4}));
               }),
@@ -67,6 +81,21 @@ TEST(Matmul, BiasAddFollowsTheChannels) {
               (std::vector<float>{1, 2, 3, 1, 2, 3}));
     EXPECT_EQ(ops::bias_add(zeros(q, {1, 3, 1, 2}), b).to_vector<float>(),
               (std::vector<float>{1, 1, 2, 2, 3, 3}));
+  });
+}
+
+TEST(Linear, TheResidualMayBeTheInputOrAView) {
+  test::on_every_device([](const Queue& q) {
+    const auto x =
+        Tensor::from_host(q, HostView(std::vector<float>{1, -2, 3, 4, 5, -6}, Shape{2, 3}));
+    const auto w =
+        Tensor::from_host(q, HostView(std::vector<float>{2, 0, 0, 0, 2, 0, 0, 0, 2}, Shape{3, 3}));
+    const auto b = Tensor::full(q, {3}, 1);
+    EXPECT_EQ(ops::linear(x, w, b, ops::Activation::relu, x).to_vector<float>(),
+              (std::vector<float>{4, 0, 10, 13, 16, 0}));
+    const auto residual = Tensor::arange(q, 0, 6, 1, DType::float32).view(Shape{3, 2}).transpose();
+    EXPECT_EQ(ops::linear(x, w, {}, ops::Activation::none, residual).to_vector<float>(),
+              (std::vector<float>{2, -2, 10, 9, 13, -7}));
   });
 }
 

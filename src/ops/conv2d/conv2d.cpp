@@ -1,4 +1,4 @@
-// conv2d: y = activation(conv(x, w) + b).
+// conv2d: y = activation(conv(x, w) + b + residual).
 #include <cmath>
 
 #include "base/check.h"
@@ -16,9 +16,10 @@ using namespace conv;  // NOLINT: the family's own
 using ops::Activation;
 
 std::vector<TensorSpec> infer(const OpSpec& spec) {
-  check_dtypes(spec, {"x", "w", "b"});
+  check_dtypes(spec, {"x", "w", "b", "residual"});
   const auto s = forward_sizes("conv2d", spec.shape(0), spec.shape(1), spec.attributes);
   check_bias(spec, 2, s.K);
+  check_residual(spec, s.y_shape());
   const auto activation = spec.attributes.integer("activation");
   check<ArgumentError>(activation >= 0 && activation <= 5,
                        "[conv2d] the activation must be one of ops::Activation: {}", activation);
@@ -70,6 +71,7 @@ void reference(RefCall& call) {
                 sum += x.values[static_cast<std::size_t>(((n * C + channel) * H + h) * W + v)] *
                        w.values[static_cast<std::size_t>(((k * Cg + c) * R + r) * S + s)];
               }
+          if (call.has(3)) sum += call.inputs[3].values[at];
           y.values[at++] = activated(sum, call.attributes.integer("activation"));
         }
 }
@@ -96,8 +98,8 @@ KernelProblem problem(const OpCall& call) {
 
 void host(const OpCall& call) {
   host_forward(sizes_of_forward(call), call.inputs[0], call.inputs[1],
-               call.has(2) ? call.inputs[2] : Tensor(), call.outputs[0],
-               static_cast<Activation>(call.attributes.integer("activation")));
+               call.has(2) ? call.inputs[2] : Tensor(), call.has(3) ? call.inputs[3] : Tensor(),
+               call.outputs[0], static_cast<Activation>(call.attributes.integer("activation")));
 }
 
 // dy before the activation; what gelu and silu were given is computed again rather than kept.
@@ -119,6 +121,7 @@ std::vector<Tensor> backward(const OpGradient& g) {
   if (g.wants(2))
     result[2] =
         apply("sum", {dy}, {{"axes", std::vector<std::int64_t>{0, 2, 3}}, {"keepdim", false}});
+  if (g.wants(3)) result[3] = dy;
   return result;
 }
 
@@ -127,7 +130,8 @@ Tolerance tolerance(const OpSpec& spec) { return conv_tolerance(spec.shape(1)); 
 OpDef forward_op() {
   OpDef op;
   op.name = "conv2d";
-  op.summary = "2-D convolution of x (N, C, H, W) with w (K, C / groups, R, S), bias, activation";
+  op.summary =
+      "2-D convolution of x (N, C, H, W) with w (K, C / groups, R, S), bias, residual, activation";
   op.dtypes = kFloats;
   op.infer = infer;
   op.reference = reference;

@@ -4,9 +4,11 @@
 #include "ops/conv2d/epilogue.cl"
 #include "ops/conv2d/geometry.cl"
 
-kernel void conv2d_depthwise(global const T* x, global const T* w, global const T* b, global T* y,
-                             const long8 at, const int16 g, const int has_bias, const long count) {
+kernel void conv2d_depthwise(global const T* x, global const T* w, global const T* b,
+                             global T* y RESIDUAL_PARAMETER, const long8 at, const int16 g,
+                             const int has_bias, const long count) {
   x += at.s0, w += at.s1, b += at.s2, y += at.s3;
+  MOVE_RESIDUAL(at.s4);
   const long i = get_global_id(0);
   if (i >= count) return;
   GEOMETRY(g);
@@ -38,5 +40,5 @@ kernel void conv2d_depthwise(global const T* x, global const T* w, global const 
   }
   const ACC bias = has_bias ? LOAD_T(b, k) : (ACC)0;
   for (int j = 0; j < ITEMS; ++j)
-    if (q0 + j < Q) STORE_T(y, (plane * P + p) * Q + q0 + j, activate(sums[j] + bias));
+    if (q0 + j < Q) FINISH((plane * P + p) * Q + q0 + j, sums[j] + bias);
 }

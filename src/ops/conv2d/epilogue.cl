@@ -1,9 +1,24 @@
-// What products and convolutions do to a result while it is in a register: the activation.
+// What products and convolutions do to a result while it is in a register: a residual is added,
+// then the activation taken.
 // Needs ACC (of t_and_acc) and ACTIVATION: 0 none, 1 relu, 2 gelu (erf form), 3 silu, 4 sigmoid,
 // 5 tanh, the order of ops::Activation. NaN stays NaN in all of them.
+// HAS_RESIDUAL: kernels have one more tensor behind their last one, RESIDUAL_PARAMETER. It is laid
+// out as y, and MOVE_RESIDUAL moves it along with y. Without it, both vanish.
 #ifndef ACTIVATION
 #define ACTIVATION 0
 #endif
+
+#if HAS_RESIDUAL
+#define RESIDUAL_PARAMETER , global const T* restrict residual
+#define MOVE_RESIDUAL(by) residual += (by)
+#define WITH_RESIDUAL(value, i) ((value) + LOAD_T(residual, i))
+#else
+#define RESIDUAL_PARAMETER
+#define MOVE_RESIDUAL(by)
+#define WITH_RESIDUAL(value, i) (value)
+#endif
+// The result into the place i of y.
+#define FINISH(i, value) STORE_T(y, i, activate(WITH_RESIDUAL(value, i)))
 
 ACC activate(ACC x) {
 #if ACTIVATION == 1

@@ -4,8 +4,9 @@
 
 namespace netcl::ops {
 
-Tensor conv2d(const Tensor& x, const Tensor& w, const Tensor& b, const Conv2dOptions& options) {
-  return apply("conv2d", {x, w, b},
+Tensor conv2d(const Tensor& x, const Tensor& w, const Tensor& b, const Conv2dOptions& options,
+              const Tensor& residual) {
+  return apply("conv2d", {x, w, b, residual},
                {{"stride", conv::pair_of(options.stride)},
                 {"padding", conv::pair_of(options.padding)},
                 {"dilation", conv::pair_of(options.dilation)},

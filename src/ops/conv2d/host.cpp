@@ -60,9 +60,12 @@ void for_tap(const ConvSizes& g, std::int64_t r, std::int64_t s, F&& f) {
 }
 
 template <class T, class A>
-void copy_out(const std::vector<A>& sums, T* to, A bias, ops::Activation activation) {
-  for (std::size_t i = 0; i < sums.size(); ++i)
-    to[i] = convert_element<T>(activated(sums[i] + bias, activation));
+void copy_out(const std::vector<A>& sums, T* to, A bias, const T* residual,
+              ops::Activation activation) {
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    const A value = sums[i] + bias;
+    to[i] = convert_element<T>(activated(residual ? value + A(residual[i]) : value, activation));
+  }
 }
 
 // One plane (n, k) of y, in `sums`.
@@ -188,11 +191,18 @@ bool forward_by_products(const ConvSizes& g, const float* x, const float* w, flo
   return true;
 }
 
-void finish_planes(const ConvSizes& g, const float* bias, float* y, ops::Activation activation) {
-  if (bias == nullptr && activation == ops::Activation::none) return;
+void finish_planes(const ConvSizes& g, const float* bias, const float* residual, float* y,
+                   ops::Activation activation) {
+  if (bias == nullptr && residual == nullptr && activation == ops::Activation::none) return;
   for_planes<float>(g.N * g.K, 0, g.pixels(), [&](auto plane, auto&) {
     const float b = bias == nullptr ? 0.0F : bias[plane % g.K];
     float* to = y + plane * g.pixels();
+    if (residual != nullptr) {
+      const float* added = residual + plane * g.pixels();
+      for (std::int64_t i = 0; i < g.pixels(); ++i)
+        to[i] = activated(to[i] + b + added[i], activation);
+      return;
+    }
     for (std::int64_t i = 0; i < g.pixels(); ++i) to[i] = activated(to[i] + b, activation);
   });
 }
@@ -200,17 +210,18 @@ void finish_planes(const ConvSizes& g, const float* bias, float* y, ops::Activat
 }  // namespace
 
 void host_forward(const ConvSizes& g, const Tensor& x, const Tensor& w, const Tensor& b,
-                  const Tensor& y, ops::Activation activation) {
+                  const Tensor& residual, const Tensor& y, ops::Activation activation) {
   if (x.dtype() == DType::float32 &&
       forward_by_products(g, input<float>(x), input<float>(w), output<float>(y)))
-    return finish_planes(g, input<float>(b), output<float>(y), activation);
+    return finish_planes(g, input<float>(b), input<float>(residual), output<float>(y), activation);
   visit_floats(x.dtype(), [&]<class T>(T) {
     using A = arithmetic_t<T>;
     const T* bias = input<T>(b);
     for_planes<A>(g.N * g.K, g.pixels(), g.pixels() * g.taps(), [&](auto plane, auto& sums) {
       const auto k = plane % g.K;
       forward_plane<T, A>(g, input<T>(x), input<T>(w), plane / g.K, k, sums);
-      copy_out<T, A>(sums, output<T>(y) + plane * g.pixels(), bias ? A(bias[k]) : A{0}, activation);
+      copy_out<T, A>(sums, output<T>(y) + plane * g.pixels(), bias ? A(bias[k]) : A{0},
+                     residual ? input<T>(residual) + plane * g.pixels() : nullptr, activation);
     });
   });
 }
@@ -224,7 +235,7 @@ void host_backward_data(const ConvSizes& g, const Tensor& dy, const Tensor& w, c
     for_planes<A>(g.N * g.C, g.H * g.W, work, [&](auto plane, auto& sums) {
       const auto c = plane % g.C;
       data_plane<T, A>(g, input<T>(dy), input<T>(w), plane / g.C, c, sums);
-      copy_out<T, A>(sums, output<T>(dx) + plane * g.H * g.W, bias ? A(bias[c]) : A{0},
+      copy_out<T, A>(sums, output<T>(dx) + plane * g.H * g.W, bias ? A(bias[c]) : A{0}, nullptr,
                      ops::Activation::none);
     });
   });

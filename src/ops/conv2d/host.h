@@ -5,9 +5,9 @@
 
 namespace netcl::conv {
 
-// y = activation(conv(x, w) + b); b may be empty.
+// y = activation(conv(x, w) + b + residual); b and the residual may be empty.
 void host_forward(const ConvSizes& s, const Tensor& x, const Tensor& w, const Tensor& b,
-                  const Tensor& y, ops::Activation activation);
+                  const Tensor& residual, const Tensor& y, ops::Activation activation);
 // dx, plus a bias per channel of dx where b is given.
 void host_backward_data(const ConvSizes& s, const Tensor& dy, const Tensor& w, const Tensor& b,
                         const Tensor& dx);

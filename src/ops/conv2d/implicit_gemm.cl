@@ -33,14 +33,15 @@ ACC load_b(const Operands* o, long k, long n) {
 #include "ops/conv2d/gemm_tile.cl"
 
 __attribute__((reqd_work_group_size(GROUP_N, GROUP_M, 1))) kernel void conv2d_implicit_gemm(
-    global const T* x, global const T* w, global const T* b, global T* y, const long8 at,
-    const int16 g, const int has_bias) {
+    global const T* x, global const T* w, global const T* b, global T* y RESIDUAL_PARAMETER,
+    const long8 at, const int16 g, const int has_bias) {
   local ACC a_tile[TILE_K][TILE_M + 1];
   local ACC b_tile[TILE_K][TILE_N + 1];
   GEOMETRY(g);
   const int group = get_group_id(2), Kg = K / GROUPS;
   const Operands o = {x + at.s0, w + at.s1, g, group};
   b += at.s2, y += at.s3;
+  MOVE_RESIDUAL(at.s4);
   const int m0 = get_group_id(1) * TILE_M;
   const long n0 = (long)get_group_id(0) * TILE_N, pixels = (long)P * Q;
   ACC sums[WPT][WPT];
@@ -53,7 +54,7 @@ __attribute__((reqd_work_group_size(GROUP_N, GROUP_M, 1))) kernel void conv2d_im
       const long k = (long)group * Kg + m;
       ACC value = sums[i][j];
       if (has_bias) value += LOAD_T(b, k);
-      STORE_T(y, (n / pixels * K + k) * pixels + n % pixels, activate(value));
+      FINISH((n / pixels * K + k) * pixels + n % pixels, value);
     }
   }
 }

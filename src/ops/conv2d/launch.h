@@ -14,16 +14,28 @@ inline ConvSizes sizes_of_forward(const OpCall& call) {
 
 // What follows the sum: of conv2d's inputs.
 struct Epilogue {
-  Tensor bias;  // may be empty
+  Tensor bias, residual;  // may be empty
   std::int64_t activation = 0;
 
+  // What its kernels are compiled for.
+  std::int64_t bits() const { return activation * 2 + (residual ? 1 : 0); }
   std::int32_t has_bias() const { return bias ? 1 : 0; }
   // A kernel wants a tensor in the place of the bias; one without reads nothing of it.
   const Tensor& bias_or(const Tensor& other) const { return bias ? bias : other; }
-  std::string defines() const { return define("ACTIVATION", activation); }
+  std::string defines() const {
+    return define("ACTIVATION", activation) +
+           (residual ? define("HAS_RESIDUAL", 1) : std::string());
+  }
+  // y and, if there is one, the residual of the same place: a kernel without has no parameter for
+  // it.
+  OpArgs& add_results(OpArgs& args, const Tensor& y) const {
+    args.tensor(y);
+    return residual ? args.tensor(residual) : args;
+  }
 };
 inline Epilogue epilogue_of(const OpCall& call) {
-  return {call.has(2) ? call.inputs[2] : Tensor(), call.attributes.integer("activation")};
+  return {call.has(2) ? call.inputs[2] : Tensor(), call.has(3) ? call.inputs[3] : Tensor(),
+          call.attributes.integer("activation")};
 }
 
 inline std::int64_t bit(DType dtype) { return static_cast<std::int64_t>(dtype); }
@@ -40,7 +52,7 @@ inline void enqueue_items(const Queue& queue, const KernelPtr& kernel, const OpA
 }
 
 std::string nothing_to_sum(const ConvSizes& s);
-// The arguments of a kernel that computes y from x, w and b in one go; `geometry` has to live on.
+// The arguments of a kernel that computes y from all inputs in one go; `geometry` has to live on.
 OpArgs whole_args(const OpCall& call, const Epilogue& epilogue, const ConvGeometry& geometry);
 
 std::vector<OpVariant> forward_variants();

@@ -1,12 +1,14 @@
-// Any 2-D convolution: y = activation(conv(x, w) + b). A work-item owns one element of y (n, k, p,
-// q). Needs T and ACC, ACTIVATION. Each channel is summed for itself, so that long sums
+// Any 2-D convolution: y = activation(conv(x, w) + b + residual). A work-item owns one element of y
+// (n, k, p, q). Needs T and ACC, ACTIVATION. Each channel is summed for itself, so that long sums
 // do not lose small terms.
 #include "ops/conv2d/epilogue.cl"
 #include "ops/conv2d/geometry.cl"
 
-kernel void conv2d_naive(global const T* x, global const T* w, global const T* b, global T* y,
-                         const long8 at, const int16 g, const int has_bias, const long count) {
+kernel void conv2d_naive(global const T* x, global const T* w, global const T* b,
+                         global T* y RESIDUAL_PARAMETER, const long8 at, const int16 g,
+                         const int has_bias, const long count) {
   x += at.s0, w += at.s1, b += at.s2, y += at.s3;
+  MOVE_RESIDUAL(at.s4);
   const long i = get_global_id(0);
   if (i >= count) return;
   GEOMETRY(g);
@@ -29,5 +31,5 @@ kernel void conv2d_naive(global const T* x, global const T* w, global const T* b
     total += sum;
   }
   if (has_bias) total += LOAD_T(b, k);
-  STORE_T(y, i, activate(total));
+  FINISH(i, total);
 }

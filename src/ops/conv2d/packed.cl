@@ -15,10 +15,11 @@
 #define TILE_K (VEC * VECTORS)
 
 // steps: of x, between images, channels, rows, taps down, taps across, pixels; s6: of a group.
-kernel void conv2d_packed(global const ACC* x, global const ACC* w, global const T* b, global T* y,
-                          const long8 at, const int16 g, const long8 steps, const int tiles,
-                          const int rows, const int has_bias) {
+kernel void conv2d_packed(global const ACC* x, global const ACC* w, global const T* b,
+                          global T* y RESIDUAL_PARAMETER, const long8 at, const int16 g,
+                          const long8 steps, const int tiles, const int rows, const int has_bias) {
   x += at.s0, w += at.s1, b += at.s2, y += at.s3;
+  MOVE_RESIDUAL(at.s4);
   GEOMETRY(g);
   if (get_global_id(1) >= (size_t)rows) return;
   const int Cg = C / GROUPS, Kg = K / GROUPS, blocks = (Kg + TILE_K - 1) / TILE_K;
@@ -60,7 +61,7 @@ kernel void conv2d_packed(global const ACC* x, global const ACC* w, global const
         const long k = (long)group * Kg + k0 + i;
         ACC value = lanes[i];
         if (has_bias) value += LOAD_T(b, k);
-        STORE_T(y, ((n * K + k) * P + p) * Q + q + j, activate(value));
+        FINISH(((n * K + k) * P + p) * Q + q + j, value);
       }
     }
   }

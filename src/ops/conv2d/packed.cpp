@@ -37,14 +37,14 @@ struct Packed {
   }
   Tensor packed_filters(const ConvSizes& s) const;
   Rows rows_of_image(const ConvSizes& s) const;
+  // Into `y` and from the epilogue's residual, both of the images of `rows`.
   void product(const Rows& rows, const Tensor& filters, const Tensor& y) const;
 };
 
 KernelPtr Packed::kernel() const {
   return op_kernel(
       call.queue,
-      {kPath, "conv2d_packed", {bit(call.dtype()), epilogue.activation, vec, vectors, tile_q}},
-      [&] {
+      {kPath, "conv2d_packed", {bit(call.dtype()), epilogue.bits(), vec, vectors, tile_q}}, [&] {
         return t_and_acc(call.dtype()) + epilogue.defines() + define("VEC", vec) +
                define("VECTORS", vectors) + define("TILE_Q", tile_q);
       });
@@ -114,11 +114,9 @@ void Packed::product(const Rows& rows, const Tensor& filters, const Tensor& y) c
   const auto tiles = std::clamp<std::int64_t>(kWork / (s.taps() * tile_q * tile_k()), 1, row_tiles);
   const auto blocks = static_cast<std::int64_t>(ceil_div(s.group_filters(), tile_k()));
   const auto geometry = s.geometry();
-  OpArgs()
-      .tensor(rows.x)
-      .tensor(filters)
-      .tensor(epilogue.bias_or(call.inputs[1]))
-      .tensor(y)
+  OpArgs args;
+  args.tensor(rows.x).tensor(filters).tensor(epilogue.bias_or(call.inputs[1]));
+  epilogue.add_results(args, y)
       .by_value(&geometry, sizeof geometry)
       .by_value(&rows.steps, sizeof rows.steps)
       .value(static_cast<std::int32_t>(tiles))
@@ -174,8 +172,11 @@ void run_im2col(const OpCall& call, const VariantRun& with) {
   const auto part = images_per_part(s, width, packed.work_dtype());
   for (std::int64_t first = 0; first < s.N; first += part) {
     const auto images = std::min(part, s.N - first);
-    packed.product(columns_of(packed, s, first, images, width), filters,
-                   call.outputs[0].narrow(0, first, images));
+    auto one = packed;
+    if (packed.epilogue.residual)
+      one.epilogue.residual = packed.epilogue.residual.narrow(0, first, images);
+    one.product(columns_of(packed, s, first, images, width), filters,
+                call.outputs[0].narrow(0, first, images));
   }
 }
 

@@ -16,6 +16,7 @@ struct Geometry {
   bool bias = true;
   std::int64_t activation = 0;
   bool forward_only = false;
+  bool residual = false;
 };
 
 // Sizes around the tiles (16, 32, 64), primes and ones; every attribute alone and together.
@@ -67,6 +68,14 @@ std::vector<Geometry> geometries() {
       {"silu", 1, 3, 6, 6, 4, 1, 1, {1, 1}, {0, 0}, {1, 1}, 1, true, 3, true},
       {"sigmoid_no_bias", 1, 4, 6, 5, 4, 3, 3, {2, 2}, {1, 1}, {1, 1}, 2, false, 4, true},
       {"tanh_depthwise", 1, 4, 6, 5, 4, 3, 3, {1, 1}, {1, 1}, {1, 1}, 4, true, 5, true},
+      {"residual", 3, 5, 7, 9, 5, 3, 3, {1, 1}, {1, 1}, {1, 1}, 1, true, 1, true, true},
+      {"residual_strided", 2, 3, 9, 8, 7, 3, 3, {2, 2}, {1, 1}, {1, 1}, 1, false, 1, true, true},
+      {"residual_1x1", 2, 17, 5, 7, 33, 1, 1, {1, 1}, {0, 0}, {1, 1}, 1, true, 1, true, true},
+      {"residual_groups", 1, 4, 5, 6, 6, 3, 3, {1, 1}, {1, 1}, {1, 1}, 2, false, 1, true, true},
+      {"residual_depthwise", 2, 5, 6, 19, 5, 3, 3, {1, 1}, {1, 1}, {1, 1}, 5, true, 1, true, true},
+      {"residual_no_channels", 2, 0, 5, 5, 3, 3, 3, {1, 1}, {0, 0}, {1, 1}, 1, true, 1, true, true},
+      {"residual_linear", 1, 3, 6, 7, 4, 3, 3, {1, 1}, {1, 1}, {1, 1}, 1, false, 0, true, true},
+      {"residual_gelu", 1, 3, 6, 7, 4, 3, 3, {1, 1}, {1, 1}, {1, 1}, 1, true, 2, true, true},
       {"no_batch", 0, 3, 6, 6, 4, 3, 3},
       {"no_channels", 2, 0, 5, 5, 3, 3, 3},
       {"no_channels_no_bias", 1, 0, 5, 5, 3, 3, 3, {1, 1}, {0, 0}, {1, 1}, 1, false},
@@ -99,6 +108,7 @@ OpSample forward_sample(const Geometry& g) {
                    {.shape = {g.K}, .present = g.bias}},
                   attributes_of(g)};
   sample.attributes.set("activation", g.activation);
+  if (g.residual) sample.inputs.push_back({{g.N, g.K, out(g, 0), out(g, 1)}});
   return sample;
 }
 
@@ -119,8 +129,9 @@ std::vector<OpSample> forward_samples() {
   std::vector<OpSample> samples;
   for (const auto& g : geometries()) {
     auto sample = forward_sample(g);
-    // Each activation is another program; the gradients run them in float64.
-    if (g.activation > 0) sample.dtypes = {DType::float32};
+    // Each activation is another program, each with a residual too; the gradients run them in
+    // float64.
+    if (g.activation > 0 || g.residual) sample.dtypes = {DType::float32};
     if (g.activation == 1) sample.dtypes.push_back(DType::float16);
     sample.gradient = is_small(g);
     samples.push_back(std::move(sample));

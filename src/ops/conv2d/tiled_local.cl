@@ -5,10 +5,12 @@
 #include "ops/conv2d/epilogue.cl"
 #include "ops/conv2d/geometry.cl"
 
-kernel void conv2d_tiled_local(global const T* x, global const T* w, global const T* b, global T* y,
-                               const long8 at, const int16 g, const int has_bias, const int patch_h,
-                               const int patch_w, local ACC* patch) {
+kernel void conv2d_tiled_local(global const T* x, global const T* w, global const T* b,
+                               global T* y RESIDUAL_PARAMETER, const long8 at, const int16 g,
+                               const int has_bias, const int patch_h, const int patch_w,
+                               local ACC* patch) {
   x += at.s0, w += at.s1, b += at.s2, y += at.s3;
+  MOVE_RESIDUAL(at.s4);
   GEOMETRY(g);
   const int Cg = C / GROUPS, Kg = K / GROUPS, blocks = (Kg + FILTERS - 1) / FILTERS;
   const int block = get_group_id(2) % blocks, group = get_group_id(2) / blocks % GROUPS;
@@ -41,6 +43,6 @@ kernel void conv2d_tiled_local(global const T* x, global const T* w, global cons
   if (p >= P || q >= Q) return;
   for (int f = 0; f < filters; ++f) {
     const ACC bias = has_bias ? LOAD_T(b, k0 + f) : (ACC)0;
-    STORE_T(y, ((n * K + k0 + f) * P + p) * Q + q, activate(sums[f] + bias));
+    FINISH(((n * K + k0 + f) * P + p) * Q + q, sums[f] + bias);
   }
 }

@@ -24,7 +24,7 @@ void run(const OpCall& call, const VariantRun& with) {
   const auto epilogue = epilogue_of(call);
   const auto filters = with["FILTERS"];
   const auto kernel = op_kernel(
-      call.queue, {kPath, "conv2d_tiled_local", {bit(call.dtype()), epilogue.activation, filters}},
+      call.queue, {kPath, "conv2d_tiled_local", {bit(call.dtype()), epilogue.bits(), filters}},
       [&] { return t_and_acc(call.dtype()) + epilogue.defines() + define("FILTERS", filters); });
   auto down = with["TILE_P"], across = with["TILE_Q"];
   const auto allowed = static_cast<std::int64_t>(clamped_local(kernel, down * across));

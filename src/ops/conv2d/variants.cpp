@@ -14,7 +14,7 @@ void run_naive(const OpCall& call, const VariantRun&) {
   const auto s = sizes_of_forward(call);
   const auto epilogue = epilogue_of(call);
   const auto kernel =
-      op_kernel(call.queue, {kNaive, "conv2d_naive", {bit(call.dtype()), epilogue.activation}},
+      op_kernel(call.queue, {kNaive, "conv2d_naive", {bit(call.dtype()), epilogue.bits()}},
                 [&] { return t_and_acc(call.dtype()) + epilogue.defines(); });
   const auto geometry = s.geometry();
   const auto count = call.outputs[0].numel();
@@ -31,7 +31,7 @@ void run_implicit_gemm(const OpCall& call, const VariantRun& with) {
   const GemmTiles tiles(with);
   const auto kernel = op_kernel(
       call.queue,
-      {kImplicit, "conv2d_implicit_gemm", {bit(call.dtype()), epilogue.activation, tiles.bits()}},
+      {kImplicit, "conv2d_implicit_gemm", {bit(call.dtype()), epilogue.bits(), tiles.bits()}},
       [&] { return t_and_acc(call.dtype()) + epilogue.defines() + tiles.defines(); });
   const auto geometry = s.geometry();
   whole_args(call, epilogue, geometry)
@@ -50,7 +50,7 @@ void run_depthwise(const OpCall& call, const VariantRun& with) {
   const auto epilogue = epilogue_of(call);
   const auto items = with["ITEMS"];
   const auto kernel = op_kernel(
-      call.queue, {kDepthwise, "conv2d_depthwise", {bit(call.dtype()), epilogue.activation, items}},
+      call.queue, {kDepthwise, "conv2d_depthwise", {bit(call.dtype()), epilogue.bits(), items}},
       [&] { return t_and_acc(call.dtype()) + epilogue.defines() + define("ITEMS", items); });
   const auto geometry = s.geometry();
   const auto count = s.N * s.K * s.P * static_cast<std::int64_t>(ceil_div(s.Q, items));
@@ -71,7 +71,7 @@ VariantSpace depthwise_space(const OpCall& call, const ExtendedDeviceProfile& pr
 OpArgs whole_args(const OpCall& call, const Epilogue& epilogue, const ConvGeometry& geometry) {
   OpArgs args;
   args.tensor(call.inputs[0]).tensor(call.inputs[1]).tensor(epilogue.bias_or(call.inputs[1]));
-  args.tensor(call.outputs[0]).by_value(&geometry, sizeof geometry);
+  epilogue.add_results(args, call.outputs[0]).by_value(&geometry, sizeof geometry);
   args.value(epilogue.has_bias());
   return args;
 }

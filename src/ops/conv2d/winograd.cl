@@ -2,7 +2,7 @@
 //   winograd_filters  u = G w G^T   an item per filter and channel (K, C / groups)
 //   winograd_inputs   v = B^T d B   an item per channel and tile, from the image `first` on
 //   m = u v                         by winograd_product.cl
-//   winograd_outputs  y = A^T m A   an item per filter and tile; bias and activation
+//   winograd_outputs  y = A^T m A   an item per filter and tile; bias, residual and activation
 // u (16, K, C / groups), v (16, C, tiles) and m (16, K, tiles) are in the accumulator's type. Needs
 // T and ACC, ACTIVATION.
 #include "ops/conv2d/epilogue.cl"
@@ -68,10 +68,11 @@ kernel void winograd_inputs(global const T* x, global ACC* v, const long8 at, co
   }
 }
 
-kernel void winograd_outputs(global const ACC* m, global const T* b, global T* y, const long8 at,
-                             const int16 g, const long4 tiles, const long first,
+kernel void winograd_outputs(global const ACC* m, global const T* b, global T* y RESIDUAL_PARAMETER,
+                             const long8 at, const int16 g, const long4 tiles, const long first,
                              const int has_bias) {
   m += at.s0, b += at.s1, y += at.s2;
+  MOVE_RESIDUAL(at.s3);
   GEOMETRY(g);
   const long i = get_global_id(0);
   if (i >= tiles.s0 * K) return;
@@ -94,6 +95,6 @@ kernel void winograd_outputs(global const ACC* m, global const T* b, global T* y
       const int p = down * 2 + r, q = across * 2 + s;
       if (p >= P || q >= Q) continue;
       const ACC value = s == 0 ? e[r][0] + e[r][1] + e[r][2] : e[r][1] - e[r][2] - e[r][3];
-      STORE_T(y, ((image * K + k) * P + p) * Q + q, activate(value + bias));
+      FINISH(((image * K + k) * P + p) * Q + q, value + bias);
     }
 }

@@ -23,7 +23,7 @@ struct Winograd {
   DType work_dtype() const { return compute_dtype(call.dtype()); }
 
   KernelPtr transform(const char* name) const {
-    return op_kernel(call.queue, {kPath, name, {bit(call.dtype()), epilogue.activation}},
+    return op_kernel(call.queue, {kPath, name, {bit(call.dtype()), epilogue.bits()}},
                      [&] { return t_and_acc(call.dtype()) + epilogue.defines(); });
   }
   // Not of the dtype and the epilogue: it is slow to compile.
@@ -65,11 +65,10 @@ void Winograd::run_part(const Tensor& u, std::int64_t first, std::int64_t images
       .value(columns)
       .enqueue(call.queue, product(), tiles.global(s.group_filters(), columns, 16 * s.groups),
                tiles.local());
+  OpArgs outputs;
+  outputs.tensor(m).tensor(epilogue.bias_or(call.inputs[1]));
   enqueue_items(call.queue, transform("winograd_outputs"),
-                OpArgs()
-                    .tensor(m)
-                    .tensor(epilogue.bias_or(call.inputs[1]))
-                    .tensor(call.outputs[0])
+                epilogue.add_results(outputs, call.outputs[0])
                     .by_value(&geometry, sizeof geometry)
                     .by_value(&shape, sizeof shape)
                     .value(first)

@@ -1,5 +1,6 @@
-// What all matrix-product kernels share: y = activate(a b + bias), with strides for everything.
-// Defines: T, ACC, LOAD_T, STORE_T; HAS_BIAS (0 or 1), ACTIVATION (epilogue.cl).
+// What all matrix-product kernels share: y = activate(a b + bias + residual), with strides for
+// everything. Defines: T, ACC, LOAD_T, STORE_T; HAS_BIAS (0 or 1), ACTIVATION and HAS_RESIDUAL
+// (epilogue.cl).
 //
 // Sizes and strides come as three vectors, filled by src/ops/matmul/plan.cpp:
 //   long8 size  M, N, K, batches, inner batches (the batch index z is outer * inner + rest)
@@ -14,19 +15,20 @@
 #define B_COL sa.s5
 
 // Moves the pointers to the matrices of batch z.
-#define TO_BATCH(z)                             \
-  {                                             \
-    const long outer = (z) / size.s4;           \
-    const long inner = (z)-outer * size.s4;     \
-    a += at.s0 + outer * sa.s2 + inner * sa.s3; \
-    b += at.s1 + outer * sa.s6 + inner * sa.s7; \
-    y += at.s2 + outer * sy.s2 + inner * sy.s3; \
-    bias += at.s3;                              \
+#define TO_BATCH(z)                                       \
+  {                                                       \
+    const long outer = (z) / size.s4;                     \
+    const long inner = (z)-outer * size.s4;               \
+    a += at.s0 + outer * sa.s2 + inner * sa.s3;           \
+    b += at.s1 + outer * sa.s6 + inner * sa.s7;           \
+    y += at.s2 + outer * sy.s2 + inner * sy.s3;           \
+    bias += at.s3;                                        \
+    MOVE_RESIDUAL(at.s4 + outer * sy.s2 + inner * sy.s3); \
   }
 
 #if HAS_BIAS
-#define FINISH(sum, column) activate((sum) + LOAD_T(bias, column))
+#define WITH_BIAS(sum, column) ((sum) + LOAD_T(bias, column))
 #else
-#define FINISH(sum, column) activate(sum)
+#define WITH_BIAS(sum, column) (sum)
 #endif
-#define STORE_Y(row, column, sum) STORE_T(y, (row)*sy.s0 + (column)*sy.s1, FINISH(sum, column))
+#define STORE_Y(row, column, sum) FINISH((row)*sy.s0 + (column)*sy.s1, WITH_BIAS(sum, column))

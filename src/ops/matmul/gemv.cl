@@ -9,26 +9,28 @@
 #include "ops/conv2d/epilogue.cl"
 
 #if HAS_BIAS
-#define FINISH(sum, i) activate((sum) + LOAD_T(bias, (i)*bias_step))
+#define WITH_BIAS(sum, i) ((sum) + LOAD_T(bias, (i)*bias_step))
 #else
-#define FINISH(sum, i) activate(sum)
+#define WITH_BIAS(sum, i) (sum)
 #endif
+#define STORE_Y(i, sum) FINISH((i)*sy.s0, WITH_BIAS(sum, i))
 
-#define TO_BATCH(z)                                  \
-  {                                                  \
-    const long outer = (z) / size.s3;                \
-    const long inner = (z)-outer * size.s3;          \
-    matrix += at.s0 + outer * sm.s2 + inner * sm.s3; \
-    vector += at.s1 + outer * sv.s1 + inner * sv.s2; \
-    y += at.s2 + outer * sy.s1 + inner * sy.s2;      \
-    bias += at.s3;                                   \
+#define TO_BATCH(z)                                       \
+  {                                                       \
+    const long outer = (z) / size.s3;                     \
+    const long inner = (z)-outer * size.s3;               \
+    matrix += at.s0 + outer * sm.s2 + inner * sm.s3;      \
+    vector += at.s1 + outer * sv.s1 + inner * sv.s2;      \
+    y += at.s2 + outer * sy.s1 + inner * sy.s2;           \
+    bias += at.s3;                                        \
+    MOVE_RESIDUAL(at.s4 + outer * sy.s1 + inner * sy.s2); \
   }
 
 #define BLOCK 1024
 
 __kernel void gemv(__global const T* matrix, __global const T* vector, __global T* y,
-                   __global const T* bias, long8 at, long4 size, long4 sm, long4 sv, long4 sy,
-                   long bias_step) {
+                   __global const T* bias RESIDUAL_PARAMETER, long8 at, long4 size, long4 sm,
+                   long4 sv, long4 sy, long bias_step) {
   const long i = (long)get_global_id(0);
   if (i >= size.s0) return;
   TO_BATCH((long)get_global_id(2));
@@ -48,12 +50,12 @@ __kernel void gemv(__global const T* matrix, __global const T* vector, __global 
     for (; k < stop; ++k) part += LOAD_T(matrix, k * sm.s1) * LOAD_T(vector, k * sv.s0);
     total += part;
   }
-  STORE_T(y, i * sy.s0, FINISH(total, i));
+  STORE_Y(i, total);
 }
 
 __kernel void gemv_wide(__global const T* matrix, __global const T* vector, __global T* y,
-                        __global const T* bias, long8 at, long4 size, long4 sm, long4 sv, long4 sy,
-                        long bias_step) {
+                        __global const T* bias RESIDUAL_PARAMETER, long8 at, long4 size, long4 sm,
+                        long4 sv, long4 sy, long bias_step) {
   const long first = (long)get_global_id(0) * VEC;
   if (first >= size.s0) return;
   TO_BATCH((long)get_global_id(2));
@@ -78,6 +80,5 @@ __kernel void gemv_wide(__global const T* matrix, __global const T* vector, __gl
     }
   }
   for (int lane = 0; lane < VEC; ++lane)
-    if (first + lane < size.s0)
-      STORE_T(y, (first + lane) * sy.s0, FINISH(lanes[lane], first + lane));
+    if (first + lane < size.s0) STORE_Y(first + lane, lanes[lane]);
 }

@@ -86,18 +86,21 @@ void multiply(const MatmulPlan& plan, const Rows<V>& a, const Rows<V>& b, V* y) 
 }
 
 template <class V>
-void finish(const MatmulPlan& plan, const std::vector<V>& sums, std::int64_t at) {
+void finish(const MatmulPlan& plan, const std::vector<V>& sums, const Tensor& residual,
+            std::int64_t at) {
   visit_dtype(plan.dtype(), [&]<class T>(T) {
     auto* y = static_cast<T*>(plan.y.tensor.host_data()) + at;
     const auto* bias = plan.bias ? static_cast<const T*>(plan.bias.host_data()) : nullptr;
+    const auto* added = residual ? static_cast<const T*>(residual.host_data()) + at : nullptr;
     parallel_for(plan.M, std::max<std::int64_t>(1, (1 << 14) / std::max<std::int64_t>(plan.N, 1)),
                  [&](std::int64_t begin, std::int64_t end) {
                    for (std::int64_t i = begin; i < end; ++i)
                      for (std::int64_t j = 0; j < plan.N; ++j) {
                        V value = sums[static_cast<std::size_t>(i * plan.N + j)];
                        if (bias != nullptr) value += convert_element<V>(bias[j]);
-                       y[i * plan.y.row + j * plan.y.column] =
-                           convert_element<T>(activate(plan.activation, value));
+                       const auto place = i * plan.y.row + j * plan.y.column;
+                       if (added != nullptr) value += convert_element<V>(added[place]);
+                       y[place] = convert_element<T>(activate(plan.activation, value));
                      }
                  });
   });
@@ -106,6 +109,7 @@ void finish(const MatmulPlan& plan, const std::vector<V>& sums, std::int64_t at)
 template <class V>
 void run(const MatmulPlan& plan) {
   std::vector<V> sums(static_cast<std::size_t>(plan.M * plan.N));
+  const auto residual = plan.dense_residual();
   for (std::int64_t outer = 0; outer < plan.outer; ++outer)
     for (std::int64_t inner = 0; inner < plan.inner; ++inner) {
       const auto at = [&](const MatmulSide& side) {
@@ -114,7 +118,7 @@ void run(const MatmulPlan& plan) {
       const auto a = rows_of<V>(plan.a, at(plan.a), plan.M, plan.K);
       const auto b = rows_of<V>(plan.b, at(plan.b), plan.K, plan.N);
       multiply(plan, a, b, sums.data());
-      finish(plan, sums, at(plan.y));
+      finish(plan, sums, residual, at(plan.y));
     }
 }
 

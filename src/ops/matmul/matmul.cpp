@@ -121,7 +121,9 @@ void linear_reference(RefCall& call) {
       for (std::int64_t k = 0; k < K; ++k)
         sum += x.values[static_cast<std::size_t>(i * K + k)] *
                w.values[static_cast<std::size_t>(j * K + k)];
-      call.outputs[0].values[static_cast<std::size_t>(i * N + j)] = activate(activation, sum);
+      const auto at = static_cast<std::size_t>(i * N + j);
+      if (call.has(3)) sum += call.inputs[3].values[at];
+      call.outputs[0].values[at] = activate(activation, sum);
     }
 }
 
@@ -137,14 +139,16 @@ std::vector<TensorSpec> linear_infer(const OpSpec& spec) {
   activation_op(static_cast<int>(spec.attributes.integer("activation")));
   auto sizes = x.sizes();
   sizes.back() = w[0];
-  return {{Shape(std::move(sizes)), spec.dtype()}};
+  Shape result(std::move(sizes));
+  check_residual(spec, result);
+  return {{std::move(result), spec.dtype()}};
 }
 
 std::vector<Tensor> linear_backward(const OpGradient& g) {
   const auto &x = g.inputs[0], &w = g.inputs[1];
   const auto activation = static_cast<int>(g.attributes.integer("activation"));
   const auto dz = activation_backward(activation, g, [&] {
-    return ops::linear(x, w, g.inputs.size() > 2 ? g.inputs[2] : Tensor());
+    return apply("linear", g.inputs, {{"activation", std::int64_t{0}}});
   });
   // The number of rows follows from the leading axes alone: the last one may have no elements.
   const auto rows = [](const Tensor& t) {
@@ -152,10 +156,11 @@ std::vector<Tensor> linear_backward(const OpGradient& g) {
     for (std::int64_t i = 0; i + 1 < t.ndim(); ++i) count *= t.size(i);
     return t.reshape({count, t.size(-1)});
   };
-  std::vector<Tensor> grads(3);
+  std::vector<Tensor> grads(g.inputs.size());
   if (g.wants(0)) grads[0] = ops::matmul(dz, w);
   if (g.wants(1)) grads[1] = ops::matmul(rows(dz).transpose(), rows(x));
   if (g.wants(2)) grads[2] = reduce_to_shape(dz, g.inputs[2].shape());
+  if (g.wants(3)) grads[3] = dz;
   return grads;
 }
 
@@ -163,11 +168,12 @@ OpDef linear_op() {
   const auto plan = [](const OpCall& call) {
     return plan_linear(call.inputs[0], call.inputs[1],
                        call.has(2) ? call.inputs[2].contiguous() : Tensor(),
+                       call.has(3) ? call.inputs[3] : Tensor(),
                        static_cast<int>(call.attributes.integer("activation")), call.outputs[0]);
   };
   OpDef op;
   op.name = "linear";
-  op.summary = "activation(x w^T + b), bias and activation fused into the product";
+  op.summary = "activation(x w^T + b + residual), all fused into the product";
   op.dtypes = kFloats;
   op.infer = linear_infer;
   op.reference = linear_reference;
@@ -193,8 +199,10 @@ namespace ops {
 
 Tensor matmul(const Tensor& a, const Tensor& b) { return apply("matmul", {a, b}); }
 
-Tensor linear(const Tensor& x, const Tensor& w, const Tensor& b, Activation activation) {
-  return apply("linear", {x, w, b}, {{"activation", static_cast<std::int64_t>(activation)}});
+Tensor linear(const Tensor& x, const Tensor& w, const Tensor& b, Activation activation,
+              const Tensor& residual) {
+  return apply("linear", {x, w, b, residual},
+               {{"activation", static_cast<std::int64_t>(activation)}});
 }
 
 Tensor bias_add(const Tensor& x, const Tensor& b) {

@@ -6,7 +6,8 @@
 #define BLOCK 256
 
 __kernel void matmul_naive(__global const T* a, __global const T* b, __global T* y,
-                           __global const T* bias, long8 at, long8 size, long8 sa, long4 sy) {
+                           __global const T* bias RESIDUAL_PARAMETER, long8 at, long8 size,
+                           long8 sa, long4 sy) {
   const long column = (long)get_global_id(0), row = (long)get_global_id(1);
   if (column >= size.s1 || row >= size.s0) return;
   TO_BATCH((long)get_global_id(2));

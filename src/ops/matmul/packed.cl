@@ -46,7 +46,8 @@ __kernel void matmul_pack_b(__global const T* b, __global ACC* packed, long8 at,
 }
 
 __kernel void matmul_packed(__global const ACC* a, __global const ACC* b, __global T* y,
-                            __global const T* bias, long8 at, long8 size, long8 sa, long4 sy) {
+                            __global const T* bias RESIDUAL_PARAMETER, long8 at, long8 size,
+                            long8 sa, long4 sy) {
   const long tile_m = (long)get_global_id(0), tile_n = (long)get_global_id(1);
   const long z = (long)get_global_id(2);
   const long outer = z / size.s4, inner = z - outer * size.s4;
@@ -56,6 +57,7 @@ __kernel void matmul_packed(__global const ACC* a, __global const ACC* b, __glob
   b += at.s1 + (b_batch * size.s6 + tile_n) * NR * size.s2;
   y += at.s2 + outer * sy.s2 + inner * sy.s3;
   bias += at.s3;
+  MOVE_RESIDUAL(at.s4 + outer * sy.s2 + inner * sy.s3);
 
   ACCV sum[MR][NV];
 #pragma unroll

@@ -115,10 +115,11 @@ MatmulPlan plan_matmul(const Tensor& a, const Tensor& b, const Tensor& y) {
   return plan;
 }
 
-MatmulPlan plan_linear(const Tensor& x, const Tensor& w, const Tensor& bias, int activation,
-                       const Tensor& y) {
+MatmulPlan plan_linear(const Tensor& x, const Tensor& w, const Tensor& bias, const Tensor& residual,
+                       int activation, const Tensor& y) {
   auto plan = plan_matmul(x, w.transpose(), y);
   plan.bias = bias;
+  plan.residual = residual;
   plan.activation = activation;
   return plan;
 }

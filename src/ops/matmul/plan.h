@@ -17,9 +17,12 @@ struct MatmulPlan {
   std::int64_t M = 1, N = 1, K = 1;
   std::int64_t outer = 1, inner = 1;  // batches
   MatmulSide a, b, y;
-  Tensor bias;  // of length N, or empty
+  Tensor bias;      // of length N, or empty
+  Tensor residual;  // of the result's shape, or empty; may be a view, unlike y
   int activation = 0;
 
+  // The residual, laid out as y. A view is copied: where it is read, a plan being made more often.
+  Tensor dense_residual() const { return residual ? residual.contiguous() : residual; }
   std::int64_t batches() const { return outer * inner; }
   DType dtype() const { return y.tensor.dtype(); }
   // The three vectors of common.cl.
@@ -35,9 +38,9 @@ Shape matmul_shape(std::string_view op, const Shape& a, const Shape& b);
 // a b into y, tensors as given to the op "matmul". Factors whose batches need more than two axes
 // are copied.
 MatmulPlan plan_matmul(const Tensor& a, const Tensor& b, const Tensor& y);
-// activation(x w^T + bias) into y.
-MatmulPlan plan_linear(const Tensor& x, const Tensor& w, const Tensor& bias, int activation,
-                       const Tensor& y);
+// activation(x w^T + bias + residual) into y, which is contiguous.
+MatmulPlan plan_linear(const Tensor& x, const Tensor& w, const Tensor& bias, const Tensor& residual,
+                       int activation, const Tensor& y);
 
 void host_matmul(const MatmulPlan& plan);
 std::vector<OpVariant> matmul_variants(std::function<MatmulPlan(const OpCall&)> plan);

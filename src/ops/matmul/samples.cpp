@@ -103,6 +103,26 @@ std::vector<OpSample> linear_samples() {
     add({1, 23}, 31, true, activation);
     samples.back().dtypes = {DType::float32};
   }
+  // Each pair of bias and activation is a kernel to compile per variant and dtype: one has them
+  // all.
+  const auto add_residual = [&](const Shape& x, std::int64_t out, bool bias,
+                                std::int64_t activation, std::vector<DType> dtypes = {}) {
+    add(x, out, bias, activation);
+    auto& sample = samples.back();
+    auto sizes = x.sizes();
+    sizes.back() = out;
+    sample.id += "_residual";
+    sample.inputs.push_back({Shape(std::move(sizes))});
+    sample.dtypes = std::move(dtypes);
+  };
+  for (const auto& [x, out] :
+       {std::pair{Shape{17, 23}, 32}, std::pair{Shape{2, 3, 17}, 19}, std::pair{Shape{1, 40}, 31},
+        std::pair{Shape{9, 33}, 1}, std::pair{Shape{13}, 13}, std::pair{Shape{4, 0}, 3},
+        std::pair{Shape{0, 4}, 3}})
+    add_residual(x, out, true, 1);
+  add_residual({33, 7}, 12, false, 0, {DType::float32});
+  add_residual({7, 5}, 1, false, 0, {DType::float32});
+  add_residual({5, 11}, 20, true, 2, {DType::float32});
   return samples;
 }
 

@@ -16,8 +16,8 @@
 #define PITCH_B (TILE_N + 1)
 
 __kernel __attribute__((reqd_work_group_size(GROUP_N, GROUP_M, 1))) void KERNEL(
-    __global const T* a, __global const T* b, __global T* y, __global const T* bias, long8 at,
-    long8 size, long8 sa, long4 sy) {
+    __global const T* a, __global const T* b, __global T* y,
+    __global const T* bias RESIDUAL_PARAMETER, long8 at, long8 size, long8 sa, long4 sy) {
   __local ACC tile_a[TILE_K * PITCH_A];
   __local ACC tile_b[TILE_K * PITCH_B];
   const int n = get_local_id(0), m = get_local_id(1), item = m * GROUP_N + n;

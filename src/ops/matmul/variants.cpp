@@ -14,24 +14,31 @@ constexpr const char* kGemv = "ops/matmul/gemv.cl";
 constexpr const char* kPacked = "ops/matmul/packed.cl";
 
 std::int64_t code_of(const MatmulPlan& plan) {
-  return static_cast<std::int64_t>(plan.dtype()) * 16 + plan.activation * 2 + (plan.bias ? 1 : 0);
+  return static_cast<std::int64_t>(plan.dtype()) * 32 + plan.activation * 4 +
+         (plan.residual ? 2 : 0) + (plan.bias ? 1 : 0);
 }
 
 std::string base_prologue(const MatmulPlan& plan) {
   return t_and_acc(plan.dtype()) + define("HAS_BIAS", plan.bias ? 1 : 0) +
-         define("ACTIVATION", plan.activation);
+         define("ACTIVATION", plan.activation) +
+         (plan.residual ? define("HAS_RESIDUAL", 1) : std::string());
 }
 
-// The launch of a kernel with the signature of common.cl. An absent bias is any memory.
+// The tensors that every kernel writes or adds. An absent bias is any memory; without a residual
+// the kernel has no such parameter.
+OpArgs& add_results(OpArgs& args, const MatmulPlan& plan, const Tensor& residual) {
+  args.tensor(plan.y.tensor).tensor(plan.bias ? plan.bias : plan.y.tensor);
+  return residual ? args.tensor(residual) : args;
+}
+
+// The launch of a kernel with the signature of common.cl.
 void enqueue(const OpCall& call, const KernelPtr& kernel, const MatmulPlan& plan, const Tensor& a,
              const Tensor& b, const Long8& sizes, const Long8& factors, const WorkSize& global,
              const WorkSize& local) {
   const auto result = plan.result_strides();
-  OpArgs()
-      .tensor(a)
-      .tensor(b)
-      .tensor(plan.y.tensor)
-      .tensor(plan.bias ? plan.bias : plan.y.tensor)
+  const auto residual = plan.dense_residual();
+  OpArgs args;
+  add_results(args.tensor(a).tensor(b), plan, residual)
       .by_value(sizes.values.data(), sizeof sizes.values)
       .by_value(factors.values.data(), sizeof factors.values)
       .by_value(result.values.data(), sizeof result.values / 2)
@@ -179,11 +186,9 @@ void run_gemv(const OpCall& call, const MatmulPlan& plan, const VariantRun& with
   const auto items =
       static_cast<std::int64_t>(wide ? ceil_div(results, vec) : ceil_div(results, 1));
   const auto local = static_cast<std::int64_t>(clamped_local(kernel, with["WG"]));
+  const auto residual = plan.dense_residual();
   OpArgs args;
-  args.tensor(matrix.tensor)
-      .tensor(vector.tensor)
-      .tensor(plan.y.tensor)
-      .tensor(plan.bias ? plan.bias : plan.y.tensor);
+  add_results(args.tensor(matrix.tensor).tensor(vector.tensor), plan, residual);
   for (const auto* four : {&size, &sm, &sv, &sy})
     args.by_value(four->values.data(), sizeof four->values / 2);
   args.value(std::int64_t{row ? 1 : 0})

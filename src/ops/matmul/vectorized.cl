@@ -10,7 +10,8 @@
 #define ACC4 CONCAT(ACC, 4)
 
 __kernel void matmul_vectorized(__global const T* a, __global const T* b, __global T* y,
-                                __global const T* bias, long8 at, long8 size, long8 sa, long4 sy) {
+                                __global const T* bias RESIDUAL_PARAMETER, long8 at, long8 size,
+                                long8 sa, long4 sy) {
   const long column = (long)get_global_id(0) * 4, row = (long)get_global_id(1) * WORK_M;
   if (column >= size.s1 || row >= size.s0) return;
   TO_BATCH((long)get_global_id(2));

@@ -31,13 +31,13 @@ def by_group(x, axis, groups):
 
 @numpy_op("conv2d")
 def conv2d(inputs, at):
-    x, w, b = inputs
+    x, w, b, *residual = inputs
     seen = by_group(windows(x, w.shape[2:], at.stride, at.padding, at.dilation), 1, at.groups)
     y = np.einsum("ngcpqrs,gkcrs->ngkpq", seen, by_group(w, 0, at.groups))
     y = y.reshape((x.shape[0], w.shape[0]) + y.shape[3:])
     if b is not None:
         y = y + b.reshape(1, -1, 1, 1)
-    return ACTIVATIONS[at.activation](y)
+    return ACTIVATIONS[at.activation](sum(residual, y))
 
 
 def spread(dy, w, size, at):

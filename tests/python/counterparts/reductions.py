@@ -94,9 +94,9 @@ def matmul(inputs, at):
 
 @numpy_op("linear")
 def linear(inputs, at):
-    x, w, b = inputs
+    x, w, b, *residual = inputs
     y = np.matmul(x, w.T)
-    return ACTIVATIONS[at.activation](y if b is None else y + b)
+    return ACTIVATIONS[at.activation](sum(residual, y if b is None else y + b))
 
 
 def label_targets(logits, labels, at):

@@ -42,7 +42,8 @@ def elu(inputs, at):
 
 @torch_op("linear")
 def linear(inputs, at):
-    return ACTIVATIONS[at.activation](F.linear(*tensors(inputs))).numpy()
+    x, w, b, *residual = tensors(inputs)
+    return ACTIVATIONS[at.activation](sum(residual, F.linear(x, w, b))).numpy()
 
 
 def has_size(*arrays):
@@ -57,7 +58,8 @@ def convolved(x, w, b, at):
 def conv2d(inputs, at):
     if not has_size(*inputs):
         return None
-    return ACTIVATIONS[at.activation](convolved(*tensors(inputs), at)).numpy()
+    x, w, b, *residual = tensors(inputs)
+    return ACTIVATIONS[at.activation](sum(residual, convolved(x, w, b, at))).numpy()
 
 
 def pulled_back(forward, x, dy):
