@@ -134,7 +134,7 @@ void run_product(const Schedule& schedule, const Group& group) {
       op = &find_op("linear");
       inputs[1] = inputs[1].transpose();
     }
-    inputs.resize(3);
+    if (inputs.size() < 3) inputs.resize(3);  // a residual of the product's own stays behind
     const auto channels =
         product.spec.shape[op->name == "conv2d" ? 1 : product.spec.shape.rank() - 1];
     if (epilogue.bias) inputs[2] = epilogue.bias.reshape({channels});
