@@ -155,7 +155,10 @@ class BlockEvaluator {
   void store(std::size_t r, const V* from, std::int64_t begin, std::int64_t count) const {
     visit_dtype(program_.results[r].dtype, [&]<class T>(T) {
       auto* to = static_cast<T*>(memory_[r]) + begin;
-      for (std::int64_t k = 0; k < count; ++k) to[k] = convert_element<T>(from[k]);
+      if constexpr (std::is_same_v<T, V>)
+        std::copy_n(from, count, to);
+      else
+        for (std::int64_t k = 0; k < count; ++k) to[k] = convert_element<T>(from[k]);
     });
   }
 

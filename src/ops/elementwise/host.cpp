@@ -14,6 +14,11 @@ constexpr std::int64_t kGrain = 1 << 15;  // elements below which threads do not
 
 template <class V, class T>
 void load_block(const T* from, std::int64_t step, std::int64_t count, V* to) {
+  if constexpr (std::is_same_v<V, T>)
+    if (step == 1) {
+      std::copy_n(from, count, to);
+      return;
+    }
   if (step == 1)
     for (std::int64_t i = 0; i < count; ++i) to[i] = convert_element<V>(from[i]);
   else
@@ -22,6 +27,11 @@ void load_block(const T* from, std::int64_t step, std::int64_t count, V* to) {
 
 template <class V, class T>
 void store_block(const V* from, T* to, std::int64_t step, std::int64_t count) {
+  if constexpr (std::is_same_v<V, T>)
+    if (step == 1) {
+      std::copy_n(from, count, to);
+      return;
+    }
   if (step == 1)
     for (std::int64_t i = 0; i < count; ++i) to[i] = convert_element<T>(from[i]);
   else
