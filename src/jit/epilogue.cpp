@@ -25,11 +25,11 @@ std::int64_t activation_of(const OpDef& op) {
 // What a product can still take in.
 struct Epilogue {
   const Node* product = nullptr;
-  Tensor bias;
+  Tensor bias, residual;
   std::int64_t activation = 0;
-  // A further operand of the products, added between bias and activation, would be a field here.
 
   bool takes_bias() const { return !bias && activation == 0; }
+  bool takes_residual() const { return !residual && activation == 0; }
 };
 
 // The product as it stands, with the items that were taken in.
@@ -58,12 +58,22 @@ bool takes_epilogue(const Node& product) {
   return product.inputs[0].ndim() >= 1 && product.inputs[1].ndim() == 2;
 }
 
-// The other operand of an addition to the group's result; empty when it is no bias.
-Tensor bias_of(const Epilogue& before, const Node& node, std::size_t side) {
-  if (node.op.name != "add" || node.inputs.size() != 2) return {};
+bool is_residual(const Node& product, const Tensor& other) {
+  return other.dtype() == product.spec.dtype && other.shape() == product.spec.shape;
+}
+
+// Takes the other operand of an addition in as bias or residual; false when it is neither.
+bool take_addend(Epilogue& into, const Node& node, std::size_t side) {
+  if (node.op.name != "add" || node.inputs.size() != 2) return false;
   const auto& other = node.inputs[1 - side];
-  if (!before.takes_bias() || !other || !is_bias(*before.product, other)) return {};
-  return other;
+  if (!other) return false;
+  if (into.takes_bias() && is_bias(*into.product, other)) {
+    into.bias = other;
+    return true;
+  }
+  if (!into.takes_residual() || !is_residual(*into.product, other)) return false;
+  into.residual = other;
+  return true;
 }
 
 Epilogue epilogue_of(const Schedule& schedule, const Group& group) {
@@ -73,6 +83,7 @@ Epilogue epilogue_of(const Schedule& schedule, const Group& group) {
   const auto& inputs = product.inputs;
   if (product.op.name != "matmul") {
     if (inputs.size() > 2) result.bias = inputs[2];
+    if (inputs.size() > 3) result.residual = inputs[3];
     result.activation = product.attributes.integer("activation");
   }
   for (std::size_t k = 1; k < group.items.size(); ++k) {
@@ -81,7 +92,7 @@ Epilogue epilogue_of(const Schedule& schedule, const Group& group) {
     if (const auto activation = activation_of(node.op))
       result.activation = activation;
     else
-      result.bias = node.inputs[item.producers[0] == group.items[k - 1] ? 1 : 0];
+      take_addend(result, node, item.producers[0] == group.items[k - 1] ? 0 : 1);
   }
   return result;
 }
@@ -104,9 +115,9 @@ bool join_epilogue(Schedule& schedule, int i) {
     if (!(view.shape() == before.node->spec.shape) || !view.is_contiguous() ||
         !(node.spec.shape == view.shape()) || node.spec.dtype != before.node->spec.dtype)
       continue;
-    const auto epilogue = epilogue_of(schedule, group);
+    auto epilogue = epilogue_of(schedule, group);
     if (!takes_epilogue(*epilogue.product)) continue;
-    if (bias_of(epilogue, node, side)) {
+    if (take_addend(epilogue, node, side)) {
       const int other = item.producers[1 - side];
       if (other >= 0) {
         if (item_at(schedule, other).group >= g) continue;
@@ -134,10 +145,11 @@ void run_product(const Schedule& schedule, const Group& group) {
       op = &find_op("linear");
       inputs[1] = inputs[1].transpose();
     }
-    if (inputs.size() < 3) inputs.resize(3);  // a residual of the product's own stays behind
+    inputs.resize(4);
     const auto channels =
         product.spec.shape[op->name == "conv2d" ? 1 : product.spec.shape.rank() - 1];
     if (epilogue.bias) inputs[2] = epilogue.bias.reshape({channels});
+    inputs[3] = epilogue.residual;
     attributes.set("activation", epilogue.activation);
   }
   const auto value = call_op(*op, std::move(inputs), attributes)[0];
