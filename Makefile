@@ -90,11 +90,15 @@ test-fusion: build  ## 1000 random graphs on the OpenCL device, fused and not (s
 docs-ops: build  ## write the table of docs/ops.md again
 	@scripts/update_ops_table.py build/release/bin/netcl
 
-demo: build  ## show the devices and compute with a tensor on the best of them
+demo: build  ## show the devices, compute with a tensor, train a network to read digits
 	$(call say,demo: the devices of this machine)
 	@build/release/bin/netcl devices
 	$(call say,demo: first steps with tensors)
 	@build/release/bin/example_first_steps
+	$(call say,demo: a network learns to read digits)
+	@build/release/bin/netcl train --data data/mnist --model cnn --epochs 1 \
+	  --save build/demo.safetensors --report build/demo.html
+	@echo; echo "open build/demo.html for the curves, or: build/release/bin/netcl eval build/demo.safetensors"
 
 bench: build  ## run every benchmark of the release build
 	@found=0; for bench in build/release/bin/bench_*; do \

@@ -90,5 +90,6 @@ HostArray load_image(const std::string& path, Channels channels = Channels::rgb,
                      const ImageLimits& limits = {});
 // uint8 (height, width), or (height, width, channels) with 1 or 3 channels.
 void save_png(const std::string& path, const HostArray& image);
+std::vector<std::byte> encode_png(const HostArray& image);  // the same, in memory
 
 }  // namespace netcl::io

@@ -28,6 +28,7 @@
 #include "netcl/selftest.h"
 #include "netcl/shape.h"
 #include "netcl/tensor.h"
+#include "netcl/train.h"
 #include "netcl/tunables.h"
 #include "netcl/tuning_store.h"
 #include "netcl/version.h"

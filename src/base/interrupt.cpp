@@ -22,6 +22,8 @@ namespace {
 constexpr int kExitCode = 130;
 
 std::atomic<bool> g_installed{false}, g_pending{false}, g_happened{false}, g_has_hook{false};
+std::atomic<int> g_held{0};
+std::atomic<unsigned> g_releases{0};
 sem_t g_signalled;     // posted by the handler: async-signal-safe
 sem_t g_acknowledged;  // posted by poll()
 std::mutex g_mutex;    // guards installation and the hook
@@ -69,7 +71,10 @@ void watchdog() {
   pthread_sigmask(SIG_BLOCK, &all, nullptr);
   for (;;) {
     wait_for(g_signalled);
-    if (!wait_for(g_acknowledged, kGraceSeconds) && g_pending.load()) {
+    for (;;) {
+      const auto releases = g_releases.load();
+      if (wait_for(g_acknowledged, kGraceSeconds) || !g_pending.load()) break;
+      if (g_held.load() > 0 || g_releases.load() != releases) continue;
       static constexpr char kText[] =
           "netcl: interrupted, the device did not stop in 3 s, exiting\n";
       hard_exit(kText, sizeof kText - 1);
@@ -117,7 +122,15 @@ bool enabled() noexcept { return g_installed.load() || g_has_hook.load(); }
 
 bool happened() noexcept { return g_happened.load(); }
 
+Hold::Hold() noexcept { ++g_held; }
+
+Hold::~Hold() {
+  ++g_releases;
+  --g_held;
+}
+
 void poll() {
+  if (g_held.load(std::memory_order_relaxed) > 0) return;
   if (g_pending.load(std::memory_order_relaxed) && g_pending.exchange(false)) {
     g_happened.store(true);
     sem_post(&g_acknowledged);

@@ -24,4 +24,15 @@ bool happened() noexcept;
 // Throws Interrupted when Ctrl+C is pending, or what the hook throws.
 void poll();
 
+// While one is alive polls do nothing and Ctrl+C stays pending: for work that must not be half
+// done. The time that the program has left begins at its end; a second Ctrl+C still ends the
+// process.
+class Hold {
+ public:
+  Hold() noexcept;
+  ~Hold();
+  Hold(const Hold&) = delete;
+  Hold& operator=(const Hold&) = delete;
+};
+
 }  // namespace netcl::interrupt

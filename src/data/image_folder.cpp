@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "base/check.h"
+#include "data/planes.h"
 #include "netcl/data.h"
 
 namespace netcl::data {
@@ -52,18 +53,6 @@ std::vector<std::string> images_below(const std::string& directory) {
   });
 }
 
-HostArray to_planes(const HostArray& image) {
-  const auto height = image.shape()[0], width = image.shape()[1], channels = image.shape()[2];
-  HostArray planes(Shape{channels, height, width}, DType::uint8);
-  const auto from = image.values<std::uint8_t>();
-  const auto to = planes.values<std::uint8_t>();
-  const auto count = static_cast<std::size_t>(channels);
-  const auto pixels = static_cast<std::size_t>(height * width);
-  for (std::size_t i = 0; i < pixels; ++i)
-    for (std::size_t c = 0; c < count; ++c) to[c * pixels + i] = from[i * count + c];
-  return planes;
-}
-
 }  // namespace
 
 ImageFolder::ImageFolder(const std::string& directory, const Options& options)
@@ -91,7 +80,7 @@ Sample ImageFolder::sample(std::int64_t index) const {
                        size(), index);
   const auto& [path, label] = files_[static_cast<std::size_t>(index)];
   const auto channels = options_.gray ? io::Channels::gray : io::Channels::rgb;
-  auto image = to_planes(io::load_image(path, channels, options_.limits));
+  auto image = data_detail::to_planes(io::load_image(path, channels, options_.limits));
   if (options_.height > 0) image = resize_image(image, options_.height, options_.width);
   return {std::move(image), label};
 }

@@ -66,20 +66,25 @@ HostArray load_image(const std::string& path, Channels channels, const ImageLimi
   return image;
 }
 
-void save_png(const std::string& path, const HostArray& image) {
-  require_array(image, "save_png", path);
-  check<DtypeError>(image.dtype() == DType::uint8, "[save_png] the dtype must be uint8: {}",
+std::vector<std::byte> encode_png(const HostArray& image) {
+  require_array(image, "encode_png", "the image");
+  check<DtypeError>(image.dtype() == DType::uint8, "[encode_png] the dtype must be uint8: {}",
                     name_of(image.dtype()));
   const auto& shape = image.shape();
   const bool good =
       (shape.rank() == 2 || (shape.rank() == 3 && (shape[2] == 1 || shape[2] == 3))) &&
       shape[0] > 0 && shape[1] > 0 && shape[0] <= 1'000'000 && shape[1] <= 1'000'000;
   check<ShapeError>(good,
-                    "[save_png] the shape must be (height, width) or (height, width, 1 or 3) with "
-                    "sides of 1 to 1000000: {}",
+                    "[encode_png] the shape must be (height, width) or (height, width, 1 or 3) "
+                    "with sides of 1 to 1000000: {}",
                     shape.to_string());
+  return io_detail::encode_png(image);
+}
+
+void save_png(const std::string& path, const HostArray& image) {
+  const auto bytes = encode_png(image);
   AtomicFile file(path);
-  file.write(encode_png(image));
+  file.write(bytes);
   file.commit();
 }
 

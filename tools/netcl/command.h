@@ -17,6 +17,9 @@ void add_cache(CLI::App& app, Action& action);
 void add_tune(CLI::App& app, Action& action);
 void add_ops(CLI::App& app, Action& action);
 void add_selftest(CLI::App& app, Action& action);
+void add_train(CLI::App& app, Action& action);
+void add_eval(CLI::App& app, Action& action);
+void add_predict(CLI::App& app, Action& action);
 
 // What the terminal shows in one line; 80 where that is unknown.
 std::size_t terminal_width(int descriptor);

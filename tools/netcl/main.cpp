@@ -23,6 +23,9 @@ int parse_and_run(int argc, char** argv) {
   add_tune(app, action);
   add_ops(app, action);
   add_selftest(app, action);
+  add_train(app, action);
+  add_eval(app, action);
+  add_predict(app, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
