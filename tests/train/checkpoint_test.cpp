@@ -106,7 +106,8 @@ TEST_F(CheckpointTest, EveryValueIsChecked) {
   const json others[] = {nullptr, -1, 1e300, "text", json::array(), json::object(), 16777216, true};
   std::vector<json::json_pointer> places;
   changed([&](json& value, auto&) {
-    for (const auto& [place, leaf] : value.flatten().items()) {
+    const auto flat = value.flatten();
+    for (const auto& [place, leaf] : flat.items()) {
       if (place.starts_with("/curve") || place.starts_with("/classes")) continue;
       places.emplace_back(place);
       (void)leaf;
@@ -162,8 +163,9 @@ TEST_F(CheckpointTest, MissingAndWrongTensorsAreNamed) {
 
 TEST_F(CheckpointTest, OtherSafetensorsAreNoCheckpoints) {
   io::save_safetensors(dir_ / "other", io::ArrayMap{{"x", HostArray(Shape{1}, DType::int8)}});
-  EXPECT_NE(message_of<FormatError>([&] { Classifier::load(dir_ / "other"); }).find("no checkpoint"),
-            std::string::npos);
+  EXPECT_NE(
+      message_of<FormatError>([&] { Classifier::load(dir_ / "other"); }).find("no checkpoint"),
+      std::string::npos);
   EXPECT_THROW(Classifier::load(dir_ / "none"), FileError);
   EXPECT_EQ(checkpoint_data(good_), data_.path());
 }

@@ -28,8 +28,8 @@ Classifier pixels_as_logits() {
 }
 
 std::shared_ptr<data::ArrayDataset> four_samples() {
-  const auto images = array_of<std::uint8_t>(
-      {4, 1, 1, 3}, {255, 0, 0, 0, 255, 0, 0, 0, 255, 255, 0, 0});
+  const auto images =
+      array_of<std::uint8_t>({4, 1, 1, 3}, {255, 0, 0, 0, 255, 0, 0, 0, 255, 255, 0, 0});
   return std::make_shared<data::ArrayDataset>(images, array_of<std::uint8_t>({4}, {0, 1, 2, 1}),
                                               std::vector<std::string>{"a", "b", "c"});
 }
@@ -134,9 +134,9 @@ TEST(Report, IsOnePageWithEverything) {
   EXPECT_EQ(report.samples[2].truth, 1u);
   EXPECT_EQ(report.samples[2].answer, 0u);
   const auto page = report_html(report);
-  for (const auto* part : {"a &lt;title&gt; &amp; more", "<svg", "data:image/png;base64,iVBOR",
-                           "75.00 %", "matmul_tiled", "counted only", "some device", "viewport",
-                           "prefers-color-scheme:dark"})
+  for (const auto* part :
+       {"a &lt;title&gt; &amp; more", "<svg", "data:image/png;base64,iVBOR", "75.00 %",
+        "matmul_tiled", "counted only", "some device", "viewport", "prefers-color-scheme:dark"})
     EXPECT_NE(page.find(part), std::string::npos) << part;
   for (const auto* part : {"http", "<script", "<link", "nan"})
     EXPECT_EQ(page.find(part), std::string::npos) << part;

@@ -184,9 +184,8 @@ TEST(Trainer, RefusesWhatDoesNotFit) {
 TEST(Trainer, TestLabelsOutOfRangeAreRefused) {
   const ToyData data(40, 20);
   test::write_toy_split(data.path(), "t10k", 20, 12, 9, 1);
-  const auto message = message_of<ArgumentError>([&] {
-    Trainer trainer(options_for(data.path(), "cpu"));
-  });
+  const auto message =
+      message_of<ArgumentError>([&] { Trainer trainer(options_for(data.path(), "cpu")); });
   EXPECT_NE(message.find("labels must be in [0, 4)"), std::string::npos) << message;
 }
 
