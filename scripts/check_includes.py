@@ -61,6 +61,7 @@ PUBLIC = {
     "primitive": "ops",
     "selftest": "selftest",
     "autograd": "autograd",
+    "capture": "jit",
     "jit": "jit",
     "nn": "nn",
     "optim": "optim",

@@ -14,6 +14,7 @@ namespace netcl {
 
 namespace detail {
 class BucketPool;
+class PrivatePools;
 struct Block;
 }  // namespace detail
 
@@ -93,6 +94,10 @@ class PersistentBufferPool : public Pool {
   explicit PersistentBufferPool(const Queue& queue,
                                 std::optional<std::uint64_t> max_cached_bytes = {});
   PersistentPoolStats get_stats() const;
+
+ private:
+  friend class detail::PrivatePools;
+  explicit PersistentBufferPool(std::shared_ptr<detail::BucketPool> core) : Pool(std::move(core)) {}
 };
 
 std::shared_ptr<PinnedBufferPool> get_pinned_pool(const Queue& queue);

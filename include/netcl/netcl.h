@@ -5,6 +5,7 @@
 #include "netcl/autotuner.h"
 #include "netcl/backend.h"
 #include "netcl/capabilities.h"
+#include "netcl/capture.h"
 #include "netcl/data.h"
 #include "netcl/device.h"
 #include "netcl/diagnostics.h"

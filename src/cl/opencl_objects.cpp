@@ -6,6 +6,7 @@
 #include "base/signals.h"
 #include "cl/cl.h"
 #include "cl/opencl_api.h"
+#include "cl/recording.h"
 
 namespace netcl {
 
@@ -167,6 +168,8 @@ void submit(Queued queue, const char* call, bool blocking, Event* done, Enqueue&
 void read(Queued queue, const Buffer& from, std::size_t offset, std::size_t bytes, void* to,
           bool blocking, Event* done) {
   const auto& cl = api("clEnqueueReadBuffer");
+  if (is_recording()) [[unlikely]]
+    t_recorder->host_read(t_reader == nullptr ? "to_host()" : t_reader);
   submit(queue, "clEnqueueReadBuffer", blocking, done, [&](cl_event* event) {
     return cl.EnqueueReadBuffer(queue, from.get(), CL_FALSE, offset, bytes, to, 0, nullptr, event);
   });
@@ -175,9 +178,13 @@ void read(Queued queue, const Buffer& from, std::size_t offset, std::size_t byte
 void write(Queued queue, const Buffer& to, std::size_t offset, std::size_t bytes, const void* from,
            bool blocking, Event* done) {
   const auto& cl = api("clEnqueueWriteBuffer");
+  if (is_recording()) [[unlikely]]
+    from = t_recorder->keep(from, bytes);
   submit(queue, "clEnqueueWriteBuffer", blocking, done, [&](cl_event* event) {
     return cl.EnqueueWriteBuffer(queue, to.get(), CL_FALSE, offset, bytes, from, 0, nullptr, event);
   });
+  if (is_recording()) [[unlikely]]
+    t_recorder->write(queue, to, offset, bytes, from);
 }
 
 void copy(Queued queue, const Buffer& from, std::size_t from_offset, const Buffer& to,
@@ -187,6 +194,8 @@ void copy(Queued queue, const Buffer& from, std::size_t from_offset, const Buffe
     return cl.EnqueueCopyBuffer(queue, from.get(), to.get(), from_offset, to_offset, bytes, 0,
                                 nullptr, event);
   });
+  if (is_recording()) [[unlikely]]
+    t_recorder->copy(queue, from, from_offset, to, to_offset, bytes);
 }
 
 void fill(Queued queue, const Buffer& buffer, std::size_t offset, std::size_t bytes,
@@ -196,11 +205,15 @@ void fill(Queued queue, const Buffer& buffer, std::size_t offset, std::size_t by
     return cl.EnqueueFillBuffer(queue, buffer.get(), pattern, pattern_bytes, offset, bytes, 0,
                                 nullptr, event);
   });
+  if (is_recording()) [[unlikely]]
+    t_recorder->fill(queue, buffer, offset, bytes, pattern, pattern_bytes);
 }
 
 void* map(Queued queue, const Buffer& buffer, std::size_t offset, std::size_t bytes) {
   const auto& cl = api("clEnqueueMapBuffer");
   void* pointer = nullptr;
+  if (is_recording()) [[unlikely]]
+    t_recorder->host_read("mapped memory");
   submit(queue, "clEnqueueMapBuffer", true, nullptr, [&](cl_event* event) {
     cl_int code = CL_SUCCESS;
     pointer = cl.EnqueueMapBuffer(queue, buffer.get(), CL_FALSE, CL_MAP_READ | CL_MAP_WRITE, offset,

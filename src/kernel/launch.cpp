@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "base/process.h"
+#include "cl/recording.h"
 #include "cl/state.h"
 #include "kernel/source_scan.h"
 #include "netcl/capabilities.h"
@@ -171,7 +172,9 @@ bool is_pointer(const KernelParameterInfo& parameter) {
 // One launch: the arguments set so far, and what must live until they are enqueued.
 class Binder {
  public:
-  Binder(const Queue& queue, KernelState& kernel) : queue_(queue), kernel_(kernel) {}
+  // The arguments are set on `target`: the kernel's own object, or one of this launch.
+  Binder(const Queue& queue, KernelState& kernel, _cl_kernel* target)
+      : queue_(queue), kernel_(kernel), target_(target) {}
 
   void bind(std::size_t index, const KernelArg& arg) {
     switch (arg.kind()) {
@@ -180,8 +183,7 @@ class Binder {
       case KernelArg::Kind::local:
         return bind_local(index, arg);
       case KernelArg::Kind::bytes:
-        return cl::set_argument(kernel_.kernel.get(), static_cast<unsigned>(index), arg.size(),
-                                arg.data());
+        return cl::set_argument(target_, static_cast<unsigned>(index), arg.size(), arg.data());
       default:
         return bind_number(index, arg);
     }
@@ -193,6 +195,15 @@ class Binder {
       if (copy.written)
         cl::copy(queue_.get(), copy.lease.buffer(), 0, *copy.arg->buffer(), copy.arg->offset(),
                  copy.arg->size());
+  }
+
+  // What the arguments point to.
+  std::vector<Buffer> memory(std::span<const KernelArg> args) const {
+    auto all = views_;
+    for (const auto& copy : copies_) all.push_back(copy.lease.buffer());
+    for (const auto& arg : args)
+      if (arg.kind() == KernelArg::Kind::memory) all.push_back(*arg.buffer());
+    return all;
   }
 
   // Other queues whose tensors take part: they wait for this launch, and it for them.
@@ -209,7 +220,7 @@ class Binder {
                       "[{}] a {} {} must be given memory, not a number", where(kernel_, index),
                       info.address_space, info.type);
     const auto packed = kernel_.parameters_known ? convert(kernel_, index, arg) : as_given(arg);
-    cl::set_argument(kernel_.kernel.get(), static_cast<unsigned>(index), packed.size, packed.bytes);
+    cl::set_argument(target_, static_cast<unsigned>(index), packed.size, packed.bytes);
   }
 
   void bind_local(std::size_t index, const KernelArg& arg) {
@@ -219,14 +230,14 @@ class Binder {
                       where(kernel_, index), info.address_space, info.type);
     check<ArgumentError>(arg.size() > 0, "[{}] local memory must not be empty: 0 bytes",
                          where(kernel_, index));
-    cl::set_argument(kernel_.kernel.get(), static_cast<unsigned>(index), arg.size(), nullptr);
+    cl::set_argument(target_, static_cast<unsigned>(index), arg.size(), nullptr);
   }
 
   void bind_memory(std::size_t index, const KernelArg& arg) {
     check_memory(index, arg);
     auto* memory = arg.buffer()->get();
     if (arg.offset() != 0) memory = inner_pointer(index, arg);
-    cl::set_argument(kernel_.kernel.get(), static_cast<unsigned>(index), sizeof memory, &memory);
+    cl::set_argument(target_, static_cast<unsigned>(index), sizeof memory, &memory);
     if (arg.queue() != nullptr && !(*arg.queue() == queue_)) other_queues_.push_back(arg.queue());
     if (arg.version() != nullptr && may_write(kernel_, index, arg))
       arg.version()->fetch_add(1, std::memory_order_relaxed);
@@ -276,6 +287,7 @@ class Binder {
 
   const Queue& queue_;
   KernelState& kernel_;
+  _cl_kernel* target_;
   std::vector<Buffer> views_;
   std::vector<Copy> copies_;
   std::vector<const Queue*> other_queues_;
@@ -307,6 +319,8 @@ void wait_for_others(const Queue& queue, const std::vector<const Queue*>& others
     const Event done[] = {cl::marker(other->get())};
     cl::flush(other->get());
     cl::barrier(queue.get(), done);
+    if (cl::is_recording()) [[unlikely]]
+      cl::t_recorder->order(*other, queue);
   }
 }
 
@@ -315,7 +329,11 @@ void let_others_wait(const Event& launched, const Queue& queue,
   if (others.empty()) return;
   cl::flush(queue.get());
   const Event done[] = {launched};
-  for (const auto* other : others) cl::barrier(other->get(), done);
+  for (const auto* other : others) {
+    cl::barrier(other->get(), done);
+    if (cl::is_recording()) [[unlikely]]
+      cl::t_recorder->order(queue, *other);
+  }
 }
 
 double memory_bytes(std::span<const KernelArg> args) {
@@ -323,6 +341,16 @@ double memory_bytes(std::span<const KernelArg> args) {
   for (const auto& arg : args)
     if (arg.kind() == KernelArg::Kind::memory) bytes += static_cast<double>(arg.size());
   return bytes;
+}
+
+cl::LaunchRecord describe(const Queue& queue, const KernelState& kernel, Ref<_cl_kernel> own,
+                          const WorkSize& global, const WorkSize& local, const Binder& binder,
+                          std::span<const KernelArg> args) {
+  cl::LaunchRecord record{queue, std::move(own), kernel.interned,    global.rank(),      {},
+                          {},    !local.empty(), memory_bytes(args), binder.memory(args)};
+  std::copy_n(global.data(), 3, record.global.begin());
+  std::copy_n(local.data(), 3, record.local.begin());
+  return record;
 }
 
 }  // namespace
@@ -358,13 +386,18 @@ Event enqueue_kernel(const Queue& queue, KernelState& kernel, const WorkSize& gl
   Event done;
   if (global.total() == 0) return done;
   const auto padded = local.padded(global.rank());
-  Binder binder(queue, kernel);
+  auto own =
+      cl::is_recording() ? cl::create_kernel(kernel.program.get(), kernel.name) : Ref<_cl_kernel>();
+  auto* target = own ? own.get() : kernel.kernel.get();
+  Binder binder(queue, kernel, target);
   const std::lock_guard lock(kernel.mutex);
   for (std::size_t i = 0; i < args.size(); ++i) binder.bind(i, args[i]);
   wait_for_others(queue, binder.other_queues());
   queue.state().recent.add(kernel.interned);
-  cl::enqueue(queue.get(), kernel.kernel.get(), global.rank(), global.data(),
+  cl::enqueue(queue.get(), target, global.rank(), global.data(),
               padded.empty() ? nullptr : padded.data(), &done);
+  if (own) [[unlikely]]
+    cl::t_recorder->launch(describe(queue, kernel, std::move(own), global, padded, binder, args));
   binder.finish();
   let_others_wait(done, queue, binder.other_queues());
   if (profiling::enabled())

@@ -100,6 +100,7 @@ std::shared_ptr<detail::KernelState> make_kernel(const Request& request, _cl_pro
   kernel->interned = intern(name);
   kernel->device = request.device;
   kernel->context = request.context.get();
+  kernel->program = Ref<_cl_program>::share(program);
   kernel->kernel = cl::create_kernel(program, name);
   kernel->limits = cl::kernel_limits(kernel->kernel.get(), request.device);
   const auto& items = device_profile(request.device).max_work_item_sizes;

@@ -29,6 +29,7 @@ struct KernelState {
   cl::KernelLimits limits{};
   std::array<std::size_t, 3> max_items{};  // of the device, per dimension
   std::mutex mutex;                        // setting arguments and enqueueing is one step
+  Ref<_cl_program> program;                // for further kernel objects
   Ref<_cl_kernel> kernel;
   std::shared_ptr<const std::string> source;
   std::string options;

@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/process.h"
 #include "cl/state.h"
+#include "memory/pins.h"
 
 namespace netcl::detail {
 namespace {
@@ -38,11 +39,12 @@ std::size_t persistent_class(std::size_t nbytes) {
 }
 
 BucketPool::BucketPool(std::weak_ptr<PoolGroup> group, std::unique_ptr<BlockSource> source,
-                       SizeClass size_class, std::uint64_t max_cached)
+                       SizeClass size_class, std::uint64_t max_cached, bool is_private)
     : group_(std::move(group)),
       source_(std::move(source)),
       size_class_(size_class),
-      max_cached_(max_cached) {}
+      max_cached_(max_cached),
+      is_private_(is_private) {}
 
 std::unique_ptr<Block> BucketPool::take_cached(std::size_t bytes) {
   auto& bucket = buckets_[bytes];
@@ -100,6 +102,7 @@ BucketPool::Blocks BucketPool::evict_over_bound() {
 }
 
 void BucketPool::give_back(std::unique_ptr<Block> block) noexcept {
+  if (!is_private_ && set_aside(block, shared_from_this())) return;
   Blocks evicted;
   try {
     const std::lock_guard lock(mutex_);
@@ -166,9 +169,11 @@ std::shared_ptr<PoolGroup> pool_group(const Context& context) {
 }  // namespace
 
 std::shared_ptr<BucketPool> make_pool(const Context& context, std::unique_ptr<BlockSource> source,
-                                      SizeClass size_class, std::uint64_t max_cached) {
+                                      SizeClass size_class, std::uint64_t max_cached,
+                                      bool is_private) {
   const auto group = pool_group(context);
-  auto pool = std::make_shared<BucketPool>(group, std::move(source), size_class, max_cached);
+  auto pool =
+      std::make_shared<BucketPool>(group, std::move(source), size_class, max_cached, is_private);
   group->add(pool);
   return pool;
 }

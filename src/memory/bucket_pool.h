@@ -25,7 +25,7 @@ inline constexpr auto kUnbounded = std::numeric_limits<std::uint64_t>::max();
 class BucketPool : public std::enable_shared_from_this<BucketPool> {
  public:
   BucketPool(std::weak_ptr<PoolGroup> group, std::unique_ptr<BlockSource> source,
-             SizeClass size_class, std::uint64_t max_cached);
+             SizeClass size_class, std::uint64_t max_cached, bool is_private);
 
   BufferHandle allocate(std::size_t nbytes);
   void give_back(std::unique_ptr<Block> block) noexcept;
@@ -50,6 +50,7 @@ class BucketPool : public std::enable_shared_from_this<BucketPool> {
   std::unique_ptr<BlockSource> source_;
   SizeClass size_class_;
   std::uint64_t max_cached_;
+  bool is_private_;  // of one capture, which reuses memory that its own commands point to
   mutable std::mutex mutex_;
   std::unordered_map<std::size_t, Bucket> buckets_;
   std::uint64_t clock_ = 0;
@@ -69,6 +70,7 @@ class PoolGroup {
 
 // A pool in the group of its context; the CPU backend's pools have a group of their own.
 std::shared_ptr<BucketPool> make_pool(const Context& context, std::unique_ptr<BlockSource> source,
-                                      SizeClass size_class, std::uint64_t max_cached = kUnbounded);
+                                      SizeClass size_class, std::uint64_t max_cached = kUnbounded,
+                                      bool is_private = false);
 
 }  // namespace netcl::detail

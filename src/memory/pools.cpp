@@ -4,6 +4,7 @@
 #include "base/process.h"
 #include "cl/state.h"
 #include "memory/bucket_pool.h"
+#include "memory/private_pools.h"
 #include "netcl/capabilities.h"
 #include "netcl/memory.h"
 
@@ -100,6 +101,8 @@ std::shared_ptr<PersistentBufferPool> get_persistent_pool(const Queue& queue) {
   process::require("get_persistent_pool");
   check<ArgumentError>(static_cast<bool>(queue),
                        "[get_persistent_pool] the queue must not be empty");
+  if (auto* own = detail::private_pools(); own != nullptr && !queue.is_cpu()) [[unlikely]]
+    return own->of(queue);
   return queue.state().attachments.get<PersistentBufferPool>(
       [&] { return new PersistentBufferPool(queue); });
 }

@@ -1,6 +1,7 @@
 // The stream of seeds behind initial weights and dropout.
 #include <mutex>
 
+#include "cl/recording.h"
 #include "netcl/nn.h"
 
 namespace netcl::nn {
@@ -41,6 +42,7 @@ void set_random_state(RandomState state) {
 }
 
 std::uint64_t next_seed() {
+  cl::changes_on_host("next_seed() draws another seed at each call");
   auto& from = source();
   const std::lock_guard lock(from.mutex);
   const auto draw = ++from.state.draws;

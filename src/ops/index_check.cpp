@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "base/check.h"
+#include "cl/recording.h"
 #include "ops/coordinates.h"
 #include "ops/kernels.h"
 #include "tensor/convert.h"
@@ -24,7 +25,8 @@ std::int64_t first_bad_on_host(const Tensor& indices, std::int64_t size) {
   });
 }
 
-std::int64_t first_bad_on_device(const Tensor& indices, std::int64_t size) {
+// The position of the first bad index, for the device to write and the host to read.
+Tensor enqueue_check(const Tensor& indices, std::int64_t size) {
   const auto& queue = indices.queue();
   const auto bad = Tensor::full(queue, {1}, kNone, DType::int32);
   const auto kernel = op_kernel(
@@ -39,7 +41,16 @@ std::int64_t first_bad_on_device(const Tensor& indices, std::int64_t size) {
       .value(size)
       .enqueue(queue, kernel, WorkSize(rounded_up(std::min(indices.numel(), kItems), local)),
                WorkSize(local));
-  return static_cast<std::int64_t>(bad.item());
+  return bad;
+}
+
+void judge(const std::string& op, const Tensor& indices, std::int64_t size, std::int64_t bad) {
+  if (bad == kNone) return;
+  const auto flat = indices.view(Shape{indices.numel()});
+  // Through the flat view: a double would not hold every int64.
+  const auto value = flat.narrow(0, bad, 1).to_vector<std::int64_t>()[0];
+  fail<ArgumentError>("[{}] indices must be in [0, {}): {} at position ({})", op, size, value,
+                      join(coordinates_of(indices.shape(), bad), ", "));
 }
 
 }  // namespace
@@ -52,14 +63,12 @@ void require_index_dtype(const OpSpec& spec, std::size_t input) {
 
 void check_indices(const OpDef& op, const Tensor& indices, std::int64_t size) {
   if (indices.numel() == 0) return;
-  const auto bad = indices.queue().is_cpu() ? first_bad_on_host(indices, size)
-                                            : first_bad_on_device(indices, size);
-  if (bad == kNone) return;
-  const auto flat = indices.view(Shape{indices.numel()});
-  // Through the flat view: a double would not hold every int64.
-  const auto value = flat.narrow(0, bad, 1).to_vector<std::int64_t>()[0];
-  fail<ArgumentError>("[{}] indices must be in [0, {}): {} at position ({})", op.name, size, value,
-                      join(coordinates_of(indices.shape(), bad), ", "));
+  if (indices.queue().is_cpu())
+    return judge(op.name, indices, size, first_bad_on_host(indices, size));
+  const auto bad = enqueue_check(indices, size);
+  cl::run_check([name = op.name, indices, size, bad] {
+    judge(name, indices, size, static_cast<std::int64_t>(bad.item()));
+  });
 }
 
 }  // namespace netcl

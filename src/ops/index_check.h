@@ -12,7 +12,7 @@ void require_index_dtype(const OpSpec& spec, std::size_t input);
 // work that uses the indices, so nothing is ever read or written out of bounds. On an OpenCL device
 // it costs one small kernel and the wait for its answer, four bytes: the queue is drained once per
 // call, which is the price of an error at the call that caused it. The work itself stays
-// asynchronous. `indices` must be contiguous.
+// asynchronous. A captured step does the same at each replay. `indices` must be contiguous.
 void check_indices(const OpDef& op, const Tensor& indices, std::int64_t size);
 
 }  // namespace netcl

@@ -3,6 +3,7 @@
 #include <tuple>
 
 #include "base/check.h"
+#include "cl/recording.h"
 #include "netcl/autograd.h"
 #include "netcl/optim.h"
 #include "optim/multi_tensor.h"
@@ -159,6 +160,7 @@ Adam::Adam(std::vector<ParameterGroup> groups, AdamOptions options, bool decoupl
   check_number("Adam", "eps", options.eps, 0, INFINITY);
 }
 Optimizer::Rule Adam::rule(double lr, double weight_decay, std::int64_t step) const {
+  cl::changes_on_host("Adam corrects its averages by the number of steps");
   const auto t = static_cast<double>(step);
   return {static_cast<int>(UpdateRule::adam),
           {lr, options_.beta1, options_.beta2, options_.eps, weight_decay, decoupled_ ? 1.0 : 0.0,

@@ -112,6 +112,8 @@ void record_launch(const Queue& queue, const char* name, const Event& event,
   if (all.pending.size() > kMostPending) drain(all, false);
 }
 
+KernelCost current_cost() { return t_cost; }
+
 void record_region(std::string_view name, std::uint64_t start_ns, std::uint64_t end_ns) {
   auto& all = recorder();
   const std::lock_guard lock(all.mutex);

@@ -29,6 +29,8 @@ std::uint64_t host_ns();
 
 // Called by every launch while enabled.
 void record_launch(const Queue& queue, const char* name, const Event& event, double argument_bytes);
+// The cost that the launches of this thread have at the moment.
+KernelCost current_cost();
 void record_region(std::string_view name, std::uint64_t start_ns, std::uint64_t end_ns);
 
 // Everything recorded so far, finished.

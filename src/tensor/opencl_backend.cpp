@@ -1,6 +1,7 @@
 // The OpenCL backend: transfers through the queue, copies and random numbers by kernels.
 #include "base/check.h"
 #include "cl/cl.h"
+#include "cl/recording.h"
 #include "cl/state.h"
 #include "cl/wait.h"
 #include "netcl/backend.h"
@@ -49,7 +50,9 @@ OpenCLBackend::OpenCLBackend(const Queue& queue) : DeviceBackend(queue) {
 void OpenCLBackend::upload(const DeviceArray& to, std::size_t offset, const void* from,
                            std::size_t bytes, TransferOptions options) {
   queue_.state().recent.add("upload");
-  if (options.async_copy)
+  if (cl::is_recording()) [[unlikely]]  // the recorder keeps the bytes
+    cl::write(queue_.get(), to->buffer(), offset, bytes, from, false);
+  else if (options.async_copy)
     uploads_of(queue_)->upload(queue_, to->buffer(), offset, from, bytes, options.use_pinned);
   else
     cl::write(queue_.get(), to->buffer(), offset, bytes, from, true);

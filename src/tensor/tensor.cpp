@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/process.h"
 #include "cl/cl.h"
+#include "cl/recording.h"
 #include "tensor/access.h"
 #include "tensor/convert.h"
 #include "tensor/following.h"
@@ -149,6 +150,7 @@ AsyncHostArray Tensor::to_host_async() const {
 HostArray Tensor::to_host() const { return to_host_async().wait(); }
 
 double Tensor::item() const {
+  const cl::ReaderName name("item()");
   check<ShapeError>(numel() == 1, "[item] the tensor must have one element: shape {}",
                     shape_.to_string());
   return to_host().at(0);

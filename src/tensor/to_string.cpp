@@ -1,5 +1,6 @@
 // What a tensor looks like when printed: nested values, cut in the middle when there are many.
 #include "base/check.h"
+#include "cl/recording.h"
 #include "netcl/tensor.h"
 
 namespace netcl {
@@ -38,6 +39,7 @@ std::string nested(const HostArray& array, std::int64_t axis, std::int64_t first
 }  // namespace
 
 std::string Tensor::to_string() const {
+  const cl::ReaderName name("to_string()");
   if (storage_ == nullptr) return "Tensor(empty)";
   return fmt::format("Tensor({}, shape={}, dtype={}, device='{}')",
                      numel() == 0 ? "[]" : nested(to_host(), 0, 0), shape_.to_string(),

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cl/recording.h"
 #include "tune/results.h"
 
 namespace netcl::tune {
@@ -32,6 +33,7 @@ bool is_measuring() { return t_measuring; }
 
 Parameters measure_now(const Queue& queue, const std::function<TunableProblem()>& make) {
   const Measuring guard;
+  const cl::RecordingScope unrecorded(nullptr);
   const auto problem = make();
   auto record = tune_parameters(queue, problem);
   const auto best = record.parameters;

@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "base/interrupt.h"
 #include "base/log.h"
+#include "cl/recording.h"
 #include "cl/state.h"
 #include "kernel/launch.h"
 #include "tune/candidates.h"
@@ -220,6 +221,7 @@ AutotuneResult measure(const MeasureRequest& request) {
   check<ShapeError>(request.global.total() > 0 && !request.global.empty(),
                     "[tune {}] the global size must not be empty: {}", request.kernel.name,
                     request.global.to_string());
+  const cl::RecordingScope unrecorded(nullptr);
   static std::mutex one_at_a_time;
   const std::lock_guard lock(one_at_a_time);
   ++g_runs;

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/format.h"
+#include "cl/recording.h"
 #include "netcl/ops.h"
 #include "ops/dispatch.h"
 #include "ops/softmax/family.h"
@@ -39,9 +40,10 @@ void check_labels(const OpSpec& spec) {
                        "[{}] label_smoothing must be between 0 and 1: {}", spec.op.name, smoothing);
 }
 
-[[noreturn]] void fail_label(const OpCall& call, std::int64_t row, std::int64_t label) {
-  fail<ArgumentError>("[{}] a label must be below the {} classes: row {} has {}", call.op.name,
-                      call.inputs[0].shape()[1], row, label);
+[[noreturn]] void fail_label(const std::string& op, std::int64_t classes, std::int64_t row,
+                             std::int64_t label) {
+  fail<ArgumentError>("[{}] a label must be below the {} classes: row {} has {}", op, classes, row,
+                      label);
 }
 
 // ---- OpenCL
@@ -78,9 +80,11 @@ void run_labels(const OpCall& call, Team team) {
   const auto targets = targets_of(call);
   enqueue_teams(call.queue, kernel_of(call, "cross_entropy", team),
                 row_args(call, plan, targets, &bad), team, plan.rows());
-  const auto row = static_cast<std::int64_t>(bad.item());
-  if (row == INT_MAX) return;
-  fail_label(call, row, static_cast<std::int64_t>(call.inputs[1].select(0, row).item()));
+  cl::run_check([op = call.op.name, classes = plan.n, labels = call.inputs[1], bad] {
+    const auto row = static_cast<std::int64_t>(bad.item());
+    if (row == INT_MAX) return;
+    fail_label(op, classes, row, static_cast<std::int64_t>(labels.select(0, row).item()));
+  });
 }
 
 void run_plain(const char* name, const OpCall& call, Team team) {
@@ -110,7 +114,8 @@ std::int64_t label_at(const OpCall& call, std::int64_t row) {
 void check_host_labels(const OpCall& call, const RowPlan& plan, std::int64_t ignored) {
   for (std::int64_t row = 0; row < plan.outer; ++row) {
     const auto label = label_at(call, row);
-    if (label != ignored && (label < 0 || label >= plan.n)) fail_label(call, row, label);
+    if (label != ignored && (label < 0 || label >= plan.n))
+      fail_label(call.op.name, plan.n, row, label);
   }
 }
 

@@ -1,0 +1,143 @@
+#include "jit/recording.h"
+
+#include <cstring>
+
+#include "base/format.h"
+#include "base/log.h"
+#include "base/process.h"
+#include "cl/cl.h"
+#include "cl/state.h"
+#include "profiling/recorder.h"
+
+namespace netcl {
+
+// ---- recording
+
+void Recording::use(_cl_command_queue* queue) {
+  if (!queues_.contains(queue)) queues_.emplace(queue, Ref<_cl_command_queue>::share(queue));
+}
+
+void Recording::use(const Buffer& buffer) {
+  if (!pins_.contains(buffer.get())) pins_.emplace(buffer.get(), detail::BufferPin(buffer));
+}
+
+void Recording::launch(cl::LaunchRecord record) {
+  if (!is_wanted()) return;
+  use(record.queue.get());
+  for (const auto& buffer : record.memory) use(buffer);
+  ++launches_;
+  commands_.emplace_back(Launch{std::move(record.queue), std::move(record.kernel), record.name,
+                                record.dimensions, record.global, record.local, record.has_local,
+                                record.argument_bytes, profiling::current_cost()});
+}
+
+void Recording::copy(_cl_command_queue* queue, const Buffer& from, std::size_t from_offset,
+                     const Buffer& to, std::size_t to_offset, std::size_t bytes) {
+  if (!is_wanted()) return;
+  use(queue), use(from), use(to);
+  commands_.emplace_back(Copy{queue, from, to, from_offset, to_offset, bytes});
+}
+
+void Recording::fill(_cl_command_queue* queue, const Buffer& buffer, std::size_t offset,
+                     std::size_t bytes, const void* pattern, std::size_t pattern_bytes) {
+  if (!is_wanted()) return;
+  use(queue), use(buffer);
+  const auto* from = static_cast<const std::byte*>(pattern);
+  commands_.emplace_back(Fill{queue, buffer, offset, bytes, {from, from + pattern_bytes}});
+}
+
+// Also when the commands are no longer wanted: the write that is under way reads from here.
+const void* Recording::keep(const void* bytes, std::size_t size) {
+  kept_.push_back(std::make_unique_for_overwrite<std::byte[]>(size));
+  std::memcpy(kept_.back().get(), bytes, size);
+  kept_bytes_ += size;
+  return kept_.back().get();
+}
+
+void Recording::write(_cl_command_queue* queue, const Buffer& to, std::size_t offset,
+                      std::size_t bytes, const void* kept) {
+  use(queue);
+  if (!is_wanted()) return;
+  use(to);
+  commands_.emplace_back(Write{queue, to, offset, bytes, kept});
+}
+
+void Recording::order(const Queue& first, const Queue& second) {
+  if (!is_wanted()) return;
+  use(first.get()), use(second.get());
+  commands_.emplace_back(Order{first, second});
+}
+
+void Recording::check(std::function<void()> check) {
+  if (is_wanted()) commands_.emplace_back(Check{std::move(check)});
+}
+
+void Recording::host_read(const char* what) {
+  decline(fmt::format("{} reads values on the host", what).c_str());
+}
+
+void Recording::decline(const char* reason) {
+  if (!is_wanted()) return;
+  why_not_ = reason;
+  forget_commands();
+}
+
+void Recording::forget_commands() {
+  commands_.clear();
+  pins_.clear();
+}
+
+Recording::~Recording() {
+  if (kept_.empty() || !process::calls_allowed()) return;
+  for (const auto& [queue, reference] : queues_) {
+    try {
+      cl::finish(queue);
+    } catch (const std::exception& error) {
+      log::warn(error.what());
+    }
+  }
+}
+
+// ---- replaying
+
+void Recording::run(const Launch& launch) {
+  auto& queue = launch.queue.state();
+  const auto* local = launch.has_local ? launch.local.data() : nullptr;
+  queue.recent.add(launch.name);
+  if (!profiling::enabled()) {
+    cl::enqueue(queue.queue.get(), launch.kernel.get(), launch.dimensions, launch.global.data(),
+                local);
+    return;
+  }
+  Event done;
+  cl::enqueue(queue.queue.get(), launch.kernel.get(), launch.dimensions, launch.global.data(),
+              local, &done);
+  const CostScope cost(launch.cost);
+  profiling::record_launch(launch.queue, launch.name, done, launch.argument_bytes);
+}
+
+void Recording::run(const Copy& copy) {
+  cl::copy(copy.queue, copy.from, copy.from_offset, copy.to, copy.to_offset, copy.bytes);
+}
+
+void Recording::run(const Fill& fill) {
+  cl::fill(fill.queue, fill.buffer, fill.offset, fill.bytes, fill.pattern.data(),
+           fill.pattern.size());
+}
+
+void Recording::run(const Write& write) {
+  cl::write(write.queue, write.to, write.offset, write.bytes, write.kept, false);
+}
+
+void Recording::run(const Order& order) {
+  const Event done[] = {cl::marker(order.first.get())};
+  cl::flush(order.first.get());
+  cl::barrier(order.second.get(), done);
+}
+
+void Recording::replay() const {
+  for (const auto& command : commands_) std::visit([](const auto& one) { run(one); }, command);
+  for (const auto& [queue, reference] : queues_) cl::flush(queue);
+}
+
+}  // namespace netcl
