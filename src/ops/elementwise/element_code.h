@@ -63,7 +63,9 @@ void block_loop(std::int64_t n, const V* const* in, V p, V q, V* out) {
   const F f{};
   const V *a = in[kA], *b = in[kB], *c = in[kC], *y = in[kY], *dy = in[kDy];
   // `out` is none of the inputs; without being told the compiler would not vectorise this at -O2.
+#ifdef _OPENMP  // the library is compiled with it; who includes this header need not be
 #pragma omp simd
+#endif
   for (std::int64_t i = 0; i < n; ++i) out[i] = f(a[i], b[i], c[i], y[i], dy[i], p, q);
 }
 
