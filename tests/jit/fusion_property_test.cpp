@@ -335,7 +335,7 @@ void compare_gradients(const Queue& queue, unsigned first, unsigned count, doubl
 }
 
 TEST(FusionProperty, GradientsOnTheCpuBackend) {
-  compare_gradients(manager().default_device("cpu").queue, 5000, 400, 1e-4);
+  compare_gradients(manager().default_device("cpu").queue, 5000, 1000, 1e-4);
 }
 
 TEST(FusionProperty, GradientsOnOpenCL) {
