@@ -29,7 +29,7 @@ std::vector<Tensor> apply_op(const std::string& name, const ApplyForward& forwar
   const bool recording = t_following.is_recording();
   std::vector<Tensor> outputs;
   {
-    const detail::RecordingScope unseen(false);
+    const no_grad unseen;
     outputs = detached(forward(detached(inputs)));
   }
   check_outputs(name, outputs);

@@ -72,7 +72,7 @@ struct Again {
   }
 
   std::vector<Tensor> recorded(const std::vector<Tensor>& inputs) const {
-    const detail::RecordingScope on(true);
+    const detail::GradMode on(true);
     return fn(inputs);
   }
 };

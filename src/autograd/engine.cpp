@@ -3,7 +3,6 @@
 #include "autograd/engine.h"
 
 #include <map>
-#include <unordered_map>
 #include <unordered_set>
 
 #include "autograd/anomaly.h"
@@ -73,28 +72,31 @@ class Engine {
     return found == results_.end() ? nothing : found->second;
   }
   const std::vector<std::shared_ptr<GradState>>& leaves() const { return leaves_; }
+  // Gradients of values on the way that somebody asked for, set with those of the leaves.
+  const std::vector<std::pair<std::shared_ptr<GradState>, Tensor>>& kept_gradients() const {
+    return kept_gradients_;
+  }
 
  private:
   // Everything between the roots and the targets, before anything is computed.
   void find_records() {
-    std::vector<const std::shared_ptr<Record>*> stack;
+    std::map<std::uint64_t, const Record*> records;  // by age
+    std::vector<const Record*> stack;
     const auto visit = [&](const std::shared_ptr<GradState>& state) {
       if (state == nullptr || state->record == nullptr || is_end(*state)) return;
-      if (records_.emplace(state->record.get(), state->record).second)
-        stack.push_back(&state->record);
+      const auto* record = state->record.get();
+      if (records.emplace(record->id, record).second) stack.push_back(record);
     };
     for (const auto& [state, seed] : roots_) visit(state);
     while (!stack.empty()) {
-      const auto& record = **stack.back();
+      const auto& record = *stack.back();
       stack.pop_back();
       any_deferred_ |= record.deferred;
       for (const auto& parent : record.parents) visit(parent);
     }
     if (targets_ == nullptr) return;
     // Oldest first: a record is on the way when a parent of it is a target or on the way.
-    std::map<std::uint64_t, const Record*> by_age;
-    for (const auto& [record, owner] : records_) by_age.emplace(record->id, record);
-    for (const auto& [id, record] : by_age)
+    for (const auto& [id, record] : records)
       for (const auto& parent : record->parents)
         if (parent != nullptr && leads_on(*parent)) on_the_way_.insert(record);
   }
@@ -111,11 +113,9 @@ class Engine {
   void arrive(const std::shared_ptr<GradState>& state, const Tensor& gradient) {
     const Place place(*state);
     auto& sum = results_[place];
+    if (state->record == nullptr && !sum) leaves_.push_back(state);
     sum = sum_of(sum, gradient);
-    if (state->record == nullptr) {
-      if (seen_leaves_.insert(state.get()).second) leaves_.push_back(state);
-      return;
-    }
+    if (state->record == nullptr) return;
     if (state->retains) retained_.emplace(place, state);
     if (!is_end(*state) && leads_on_record(*state->record))
       waiting_.emplace(state->record->id, state->record);
@@ -193,23 +193,14 @@ class Engine {
     }
   }
 
- public:
-  // Gradients of values on the way that somebody asked for, set with those of the leaves.
-  const std::vector<std::pair<std::shared_ptr<GradState>, Tensor>>& kept_gradients() const {
-    return kept_gradients_;
-  }
-
- private:
   const BackwardOptions options_;
   const std::set<Place>* targets_ = nullptr;
   bool cut_ = false;
   std::vector<std::pair<std::shared_ptr<GradState>, Tensor>> roots_;
-  std::unordered_map<const Record*, std::shared_ptr<Record>> records_;
   std::unordered_set<const Record*> on_the_way_;
   std::map<std::uint64_t, std::shared_ptr<Record>> waiting_;  // by age
   std::map<Place, Tensor> results_;
   std::vector<std::shared_ptr<GradState>> leaves_;
-  std::unordered_set<const GradState*> seen_leaves_;
   std::map<Place, std::shared_ptr<GradState>> retained_;
   std::vector<std::pair<std::shared_ptr<GradState>, Tensor>> kept_gradients_;
   bool any_deferred_ = false;

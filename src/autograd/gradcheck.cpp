@@ -125,7 +125,7 @@ Function gradient_function(const Function& fn, std::uint64_t seed) {
       if (!input.requires_grad()) leaves.back().set_requires_grad();
       wanted.push_back(leaves.back());
     }
-    const detail::RecordingScope on(true);
+    const detail::GradMode on(true);
     return tape.gradient(weighted_sum(fn(leaves), seed + 1000), wanted, {}, {.create_graph = true});
   };
 }

@@ -108,12 +108,6 @@ Record::~Record() {
   t_waiting = nullptr;
 }
 
-std::vector<bool> Record::wanted() const {
-  std::vector<bool> result;
-  for (const auto& parent : parents) result.push_back(parent != nullptr);
-  return result;
-}
-
 void Record::release() noexcept {
   released = true;
   inputs.clear();

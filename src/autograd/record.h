@@ -73,7 +73,6 @@ struct Record : std::enable_shared_from_this<Record> {
   std::atomic<int> tapes{0};
   std::atomic<bool> released{false};
 
-  std::vector<bool> wanted() const;
   void release() noexcept;  // frees what was saved; the graph ends here from now on
 };
 

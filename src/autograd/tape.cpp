@@ -71,8 +71,8 @@ OnlyTape::OnlyTape(TapeState& state) : previous_(std::move(t_tapes.open)) {
 
 OnlyTape::~OnlyTape() { t_tapes.open = std::move(previous_); }
 
-RecordingScope::RecordingScope(bool on) : previous_(t_tapes.enabled) { set_grad_enabled(on); }
-RecordingScope::~RecordingScope() { set_grad_enabled(previous_); }
+GradMode::GradMode(bool on) : previous_(t_tapes.enabled) { set_grad_enabled(on); }
+GradMode::~GradMode() { set_grad_enabled(previous_); }
 
 }  // namespace detail
 
@@ -131,7 +131,7 @@ class Recorded {
  private:
   Tape& tape_;
   bool starts_;
-  detail::RecordingScope scope_;
+  detail::GradMode scope_;
 };
 
 }  // namespace

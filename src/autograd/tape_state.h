@@ -31,12 +31,12 @@ class OnlyTape {
 };
 
 // Switches recording for a while, whatever was set.
-class RecordingScope {
+class GradMode {
  public:
-  explicit RecordingScope(bool on);
-  ~RecordingScope();
-  RecordingScope(const RecordingScope&) = delete;
-  RecordingScope& operator=(const RecordingScope&) = delete;
+  explicit GradMode(bool on);
+  ~GradMode();
+  GradMode(const GradMode&) = delete;
+  GradMode& operator=(const GradMode&) = delete;
 
  private:
   bool previous_;

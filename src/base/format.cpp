@@ -11,4 +11,27 @@ namespace netcl {
 [[gnu::used]] void (*const kThrowFormatError)(const char*) = &fmt::detail::throw_format_error;
 [[gnu::used]] void (*const kAssertFail)(const char*, int, const char*) = &fmt::detail::assert_fail;
 
+std::string html_text(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    switch (c) {
+      case '<':
+        result += "&lt;";
+        break;
+      case '>':
+        result += "&gt;";
+        break;
+      case '&':
+        result += "&amp;";
+        break;
+      case '"':
+        result += "&quot;";
+        break;
+      default:
+        result += c;
+    }
+  }
+  return result;
+}
+
 }  // namespace netcl

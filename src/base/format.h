@@ -22,4 +22,7 @@ std::string join(const Range& range, std::string_view separator) {
   return text;
 }
 
+// As content or attribute of an HTML page.
+std::string html_text(std::string_view text);
+
 }  // namespace netcl

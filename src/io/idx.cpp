@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "io/array_bytes.h"
 #include "io/gzip_input.h"
+#include "io/with_path.h"
 #include "netcl/io.h"
 
 namespace netcl::io {
@@ -94,11 +95,7 @@ HostArray read_idx(GzipInput& input) {
 
 HostArray load_idx(const std::string& path) {
   GzipInput input(path);
-  try {
-    return read_idx(input);
-  } catch (const FormatError& error) {
-    fail<FormatError>("[load_idx] {}: {}", path, error.what());
-  }
+  return with_path<FormatError>(path, "load_idx", [&] { return read_idx(input); });
 }
 
 }  // namespace netcl::io

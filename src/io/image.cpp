@@ -5,6 +5,7 @@
 #include "io/array_bytes.h"
 #include "io/image_codec.h"
 #include "io/quote.h"
+#include "io/with_path.h"
 #include "netcl/io.h"
 
 namespace netcl::io {
@@ -54,12 +55,8 @@ HostArray load_image(const std::string& path, Channels channels, const ImageLimi
     check<FormatError>(size.channels == 1 || size.channels == 3,
                        "an image must have 1 or 3 channels: {}", size.channels);
   };
-  HostArray image;
-  try {
-    image = decode(bytes, check_size);
-  } catch (const FormatError& error) {
-    fail<FormatError>("[load_image] {}: {}", path, error.what());
-  }
+  const auto image =
+      with_path<FormatError>(path, "load_image", [&] { return decode(bytes, check_size); });
   const bool is_gray = image.shape()[2] == 1;
   if (channels == Channels::gray && !is_gray) return to_gray(image);
   if (channels == Channels::rgb && is_gray) return to_rgb(image);

@@ -3,6 +3,7 @@
 #include "base/file_stream.h"
 #include "io/array_bytes.h"
 #include "io/npy_header.h"
+#include "io/with_path.h"
 #include "netcl/io.h"
 
 namespace netcl::io {
@@ -23,11 +24,7 @@ HostArray load_npy(const std::string& path) {
     check<FormatError>(bytes == file.size() - at, "{} bytes of values must follow the header: {}",
                        bytes, file.size() - at);
   };
-  try {
-    return read_npy(read, check_size);
-  } catch (const FormatError& error) {
-    fail<FormatError>("[load_npy] {}: {}", path, error.what());
-  }
+  return with_path<FormatError>(path, "load_npy", [&] { return read_npy(read, check_size); });
 }
 
 void save_npy(const std::string& path, const HostArray& array) {

@@ -3,6 +3,7 @@
 #include "io/array_bytes.h"
 #include "io/npy_header.h"
 #include "io/quote.h"
+#include "io/with_path.h"
 #include "io/zip_file.h"
 #include "netcl/io.h"
 
@@ -52,11 +53,7 @@ ArrayMap read_all(const std::string& path) {
 }  // namespace
 
 ArrayMap load_npz(const std::string& path) {
-  try {
-    return read_all(path);
-  } catch (const FormatError& error) {
-    fail<FormatError>("[load_npz] {}: {}", path, error.what());
-  }
+  return with_path<FormatError>(path, "load_npz", [&] { return read_all(path); });
 }
 
 void save_npz(const std::string& path, const ArrayMap& arrays, Compression compression) {

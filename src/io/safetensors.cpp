@@ -7,6 +7,7 @@
 #include "io/array_bytes.h"
 #include "io/quote.h"
 #include "io/safetensors_header.h"
+#include "io/with_path.h"
 #include "netcl/io.h"
 
 namespace netcl::io {
@@ -15,16 +16,6 @@ namespace {
 using namespace io_detail;
 
 constexpr std::uint64_t kLengthBytes = 8;
-
-// Runs f, with the file's name in front of its complaints.
-template <class E, class F>
-auto with_path(const std::string& path, const char* op, F&& f) {
-  try {
-    return f();
-  } catch (const E& error) {
-    fail<E>("[{}] {}: {}", op, path, error.what());
-  }
-}
 
 SafetensorsHeader read_header(const InputFile& file) {
   check<FormatError>(file.size() >= kLengthBytes,

@@ -11,7 +11,6 @@
 #include "jit/recording.h"
 #include "memory/private_pools.h"
 #include "ops/dispatch.h"
-#include "tensor/access.h"
 #include "tensor/following.h"
 
 namespace netcl {
@@ -84,16 +83,12 @@ Queue queue_of(const Tensors& inputs) {
 
 // Inputs and results are values: gradients do not pass through a step that may be a replay.
 Tensors unfollowed(Tensors tensors) {
-  for (auto& tensor : tensors) TensorAccess::set_grad_state(tensor, nullptr);
+  for (auto& tensor : tensors) tensor = tensor.detach();
   return tensors;
 }
 
 // Calls of ops wait, in a scope of the caller: what they read must not change under them.
-bool is_deferring() {
-  auto* deferrer = set_op_deferrer(nullptr);
-  set_op_deferrer(deferrer);
-  return deferrer != nullptr || t_following.before_write != nullptr;
-}
+bool is_deferring() { return op_deferrer() != nullptr || t_following.before_write != nullptr; }
 
 bool is_same(const Tensor& a, const Tensor& b) {
   return a.shares_storage(b) && a.offset() == b.offset() && a.strides() == b.strides();

@@ -12,8 +12,6 @@
 namespace netcl::fusion {
 namespace {
 
-constexpr std::size_t kMaxAxes = 8;  // of the kernels' loops
-
 Node& node_at(const Schedule& schedule, int i) {
   return *schedule.items[static_cast<std::size_t>(i)].node;
 }
@@ -26,13 +24,6 @@ void run_apart(const Schedule& schedule, const std::vector<int>& items) {
 }
 
 bool fits(const GroupProgram& program) { return program.parameter_bytes() <= kMaxParameterBytes; }
-
-std::size_t axes_of(const GroupProgram& program) {
-  std::vector<Strides> strides;
-  for (const auto& operand : program.operands) strides.push_back(operand.strides);
-  strides.push_back(contiguous_strides(Shape(program.loop)));
-  return plan_broadcast(Shape(program.loop), std::move(strides)).sizes.size();
-}
 
 void arrive_results(const Schedule& schedule, const GroupProgram& program,
                     const std::vector<Tensor>& results) {
@@ -91,7 +82,7 @@ void run_elements(const Schedule& schedule, const Group& group, const std::vecto
   const auto& queue = node_at(schedule, items[0]).queue;
   if (program.results.empty()) return;
   if (!fits(program)) return run_halves(schedule, group, items);
-  if (!queue.is_cpu() && axes_of(program) > kMaxAxes) {
+  if (!queue.is_cpu() && program.loops().sizes.size() > kMaxElementAxes) {
     counters().fallbacks.fetch_add(1, std::memory_order_relaxed);
     return run_apart(schedule, items);
   }

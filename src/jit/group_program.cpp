@@ -131,6 +131,21 @@ GroupProgram build_program(const Schedule& schedule, const Group& group,
   return Builder(schedule, group, items).take();
 }
 
+BroadcastLoops GroupProgram::loops() const {
+  const Shape shape(loop);
+  std::vector<Strides> strides;
+  for (const auto& operand : operands) strides.push_back(operand.strides);
+  strides.resize(strides.size() + results.size(), contiguous_strides(shape));
+  return plan_broadcast(shape, std::move(strides));
+}
+
+ElementArgs GroupProgram::arguments() const {
+  ElementArgs args;
+  for (const auto& operand : operands) args.inputs.push_back(operand.tensor);
+  args.scalars = numbers;
+  return args;
+}
+
 std::size_t GroupProgram::parameter_bytes() const {
   std::size_t bytes = 8, strided = 0;
   for (const auto& operand : operands) {

@@ -44,6 +44,8 @@ struct GroupProgram {
   Value last;                   // of the last item
   bool vectors = true;          // every function takes vectors
 
+  BroadcastLoops loops() const;         // of the operands, then of the results
+  ElementArgs arguments() const;        // without results
   std::size_t parameter_bytes() const;  // of its kernel
   std::string key() const;              // its structure; holds addresses of the functions
   std::vector<std::shared_ptr<const ElementFunction>> functions() const;

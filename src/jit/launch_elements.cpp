@@ -33,17 +33,9 @@ std::string result_text(const Value& value, DType dtype) {
 }
 
 std::vector<Tensor> launch_elements(const Queue& queue, const GroupProgram& program) {
-  ElementArgs args;
-  std::vector<Strides> strides;
-  const Shape loop(program.loop);
-  for (const auto& operand : program.operands) {
-    args.inputs.push_back(operand.tensor);
-    strides.push_back(operand.strides);
-  }
+  auto args = program.arguments();
   args.outputs = allocate_results(queue, program);
-  strides.resize(strides.size() + args.outputs.size(), contiguous_strides(loop));
-  args.scalars = program.numbers;
-  const auto loops = plan_broadcast(loop, std::move(strides));
+  const auto loops = program.loops();
   ElementProgram described;
   described.compute = program.compute;
   describe_operands(args, loops, described);
@@ -68,18 +60,10 @@ std::string elements_source(const GroupProgram& program, ElementProgram describe
 ElementProgram described_without_device(const GroupProgram& program) {
   ElementProgram described;
   described.compute = program.compute;
-  std::vector<Strides> strides;
-  for (const auto& operand : program.operands) strides.push_back(operand.strides);
-  const Shape loop(program.loop);
-  if (!program.results.empty()) strides.push_back(contiguous_strides(loop));
-  const auto loops = plan_broadcast(loop, strides);
+  const auto loops = program.loops();
   bool strided = false;
   for (std::size_t i = 0; i < program.operands.size(); ++i) {
-    const auto& steps = loops.strides[i];
-    const bool single = std::all_of(steps.begin(), steps.end(), [](auto s) { return s == 0; });
-    const auto access = loops.is_linear(i) ? ElementOperand::Access::linear
-                        : single           ? ElementOperand::Access::single
-                                           : ElementOperand::Access::strided;
+    const auto access = element_access(loops, i, true);
     strided |= access == ElementOperand::Access::strided;
     described.inputs.push_back({program.operands[i].tensor.dtype(), access});
   }

@@ -48,14 +48,8 @@ Tensor launch_reduction(const Queue& queue, const ReducedChain& chain) {
   const auto& plan = chain.plan;
   const auto& program = chain.program;
   const auto& profile = device_profile(queue);
-  ElementArgs args;
-  std::vector<Strides> strides;
-  for (const auto& operand : program.operands) {
-    args.inputs.push_back(operand.tensor);
-    strides.push_back(operand.strides);
-  }
-  args.scalars = program.numbers;
-  const auto loops = plan_broadcast(Shape(program.loop), std::move(strides));
+  const auto args = program.arguments();
+  const auto loops = program.loops();
   ElementProgram described;
   described.compute = program.compute;
   describe_operands(args, loops, described);

@@ -42,12 +42,6 @@ std::uint64_t next_serial() {
   return serial.fetch_add(1, std::memory_order_relaxed);
 }
 
-Tensor unfollowed(const Tensor& tensor) {
-  auto copy = tensor;
-  TensorAccess::set_grad_state(copy, nullptr);
-  return copy;
-}
-
 }  // namespace
 
 EngineLock::EngineLock() {
@@ -71,7 +65,7 @@ Node::Node(const OpCall& call, TensorSpec result, NodeKind which)
       serial(next_serial()) {
   inputs.reserve(call.inputs.size());
   for (const auto& input : call.inputs) {
-    inputs.push_back(unfollowed(input));
+    inputs.push_back(input.detach());
     versions_.push_back(0);
     if (!input) continue;
     const auto& storage = TensorAccess::storage(input);

@@ -25,10 +25,9 @@ void Recording::launch(cl::LaunchRecord record) {
   if (!is_wanted()) return;
   use(record.queue.get());
   for (const auto& buffer : record.memory) use(buffer);
+  record.memory.clear();
   ++launches_;
-  commands_.emplace_back(Launch{std::move(record.queue), std::move(record.kernel), record.name,
-                                record.dimensions, record.global, record.local, record.has_local,
-                                record.argument_bytes, profiling::current_cost()});
+  commands_.emplace_back(Launch{std::move(record), profiling::current_cost()});
 }
 
 void Recording::copy(_cl_command_queue* queue, const Buffer& from, std::size_t from_offset,
@@ -101,19 +100,16 @@ Recording::~Recording() {
 // ---- replaying
 
 void Recording::run(const Launch& launch) {
-  auto& queue = launch.queue.state();
-  const auto* local = launch.has_local ? launch.local.data() : nullptr;
-  queue.recent.add(launch.name);
-  if (!profiling::enabled()) {
-    cl::enqueue(queue.queue.get(), launch.kernel.get(), launch.dimensions, launch.global.data(),
-                local);
-    return;
-  }
+  const auto& what = launch.what;
+  auto& queue = what.queue.state();
+  queue.recent.add(what.name);
+  const bool profiled = profiling::enabled();
   Event done;
-  cl::enqueue(queue.queue.get(), launch.kernel.get(), launch.dimensions, launch.global.data(),
-              local, &done);
+  cl::enqueue(queue.queue.get(), what.kernel.get(), what.dimensions, what.global.data(),
+              what.has_local ? what.local.data() : nullptr, profiled ? &done : nullptr);
+  if (!profiled) return;
   const CostScope cost(launch.cost);
-  profiling::record_launch(launch.queue, launch.name, done, launch.argument_bytes);
+  profiling::record_launch(what.queue, what.name, done, what.argument_bytes);
 }
 
 void Recording::run(const Copy& copy) {

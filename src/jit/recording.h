@@ -45,13 +45,7 @@ class Recording final : public cl::CommandRecorder {
 
  private:
   struct Launch {
-    Queue queue;
-    Ref<_cl_kernel> kernel;
-    const char* name;
-    unsigned dimensions;
-    std::array<std::size_t, 3> global, local;
-    bool has_local;
-    double argument_bytes;
+    cl::LaunchRecord what;  // its memory is pinned instead
     KernelCost cost;
   };
   struct Copy {

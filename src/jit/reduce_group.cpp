@@ -9,8 +9,6 @@
 namespace netcl::fusion {
 namespace {
 
-constexpr std::size_t kMaxAxes = 8;
-
 // The chain first, into memory, then the op.
 void run_in_two(const Schedule& schedule, const Group& group, const std::vector<int>& chain) {
   auto with_value = schedule;
@@ -44,12 +42,6 @@ bool reorder(ReducedChain& chain, const Shape& shape) {
   return true;
 }
 
-std::size_t axes_of(const GroupProgram& program) {
-  std::vector<Strides> strides;
-  for (const auto& operand : program.operands) strides.push_back(operand.strides);
-  return plan_broadcast(Shape(program.loop), std::move(strides)).sizes.size();
-}
-
 }  // namespace
 
 void run_reduction(const Schedule& schedule, const Group& group) {
@@ -62,7 +54,7 @@ void run_reduction(const Schedule& schedule, const Group& group) {
                      plan_reduction(shape, reduced_axes(info, reduction.attributes, shape.rank())),
                      reduction.spec.dtype};
   const auto& queue = reduction.queue;
-  if (!reorder(chain, shape) || axes_of(chain.program) > kMaxAxes ||
+  if (!reorder(chain, shape) || chain.program.loops().sizes.size() > kMaxElementAxes ||
       chain.program.parameter_bytes() + 64 > kMaxParameterBytes)
     return run_in_two(schedule, group, items);
   explain_reduction(schedule, group, chain);

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <random>
 
-#include "netcl/autograd.h"
+#include "nn/eval_scope.h"
 #include "nn/support.h"
 
 namespace netcl::nn {
@@ -127,9 +127,7 @@ std::vector<std::int64_t> GPT::generate(std::vector<std::int64_t> start, std::in
   check<ArgumentError>(!start.empty(), "[GPT] generating needs at least one index to start with");
   check<ArgumentError>(temperature >= 0, "[GPT] the temperature must not be negative: {}",
                        temperature);
-  const no_grad off;
-  const bool was_training = is_training();
-  eval();
+  const EvalScope asked(*this);
   std::mt19937_64 random(seed);
   for (std::int64_t i = 0; i < count; ++i) {
     const auto length =
@@ -148,7 +146,6 @@ std::vector<std::int64_t> GPT::generate(std::vector<std::int64_t> start, std::in
     while (drawn + 1 < likely.size() && (left -= likely[drawn]) >= 0) ++drawn;
     start.push_back(static_cast<std::int64_t>(drawn));
   }
-  train(was_training);
   return start;
 }
 

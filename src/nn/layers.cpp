@@ -23,17 +23,25 @@ Config Linear::config() const {
 
 Tensor Linear::forward(const Tensor& x) { return ops::linear(x, weight, bias); }
 
+namespace {
+
+void check_channels(const char* layer, std::int64_t in, std::int64_t out, std::int64_t groups) {
+  check_positive(layer, "in", in);
+  check_positive(layer, "out", out);
+  check_positive(layer, "groups", groups);
+  check<ArgumentError>(in % groups == 0 && out % groups == 0,
+                       "[{}] groups must divide the channels: {} of {} and {}", layer, groups, in,
+                       out);
+}
+
+}  // namespace
+
 // ---- Conv2d
 
 Conv2d::Conv2d(std::int64_t in, std::int64_t out, ops::Pair kernel, ops::Conv2dOptions given,
                bool with_bias)
     : options(given) {
-  check_positive("Conv2d", "in", in);
-  check_positive("Conv2d", "out", out);
-  check_positive("Conv2d", "groups", options.groups);
-  check<ArgumentError>(in % options.groups == 0 && out % options.groups == 0,
-                       "[Conv2d] groups must divide the channels: {} of {} and {}", options.groups,
-                       in, out);
+  check_channels("Conv2d", in, out, options.groups);
   const auto per_group = in / options.groups;
   weight = new_tensor({out, per_group, kernel[0], kernel[1]});
   if (with_bias) bias = new_tensor({out});
@@ -60,12 +68,7 @@ Tensor Conv2d::forward(const Tensor& x) { return ops::conv2d(x, weight, bias, op
 ConvTranspose2d::ConvTranspose2d(std::int64_t in, std::int64_t out, ops::Pair kernel,
                                  ops::ConvTranspose2dOptions given, bool with_bias)
     : options(given) {
-  check_positive("ConvTranspose2d", "in", in);
-  check_positive("ConvTranspose2d", "out", out);
-  check_positive("ConvTranspose2d", "groups", options.groups);
-  check<ArgumentError>(in % options.groups == 0 && out % options.groups == 0,
-                       "[ConvTranspose2d] groups must divide the channels: {} of {} and {}",
-                       options.groups, in, out);
+  check_channels("ConvTranspose2d", in, out, options.groups);
   const auto per_group = out / options.groups;
   weight = new_tensor({in, per_group, kernel[0], kernel[1]});
   if (with_bias) bias = new_tensor({out});

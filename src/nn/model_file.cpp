@@ -128,25 +128,31 @@ ops::PoolOptions pool_options(Settings& s) {
   return options;
 }
 
-ModulePtr read_conv2d(Settings& s) {
-  ops::Conv2dOptions options;
+// What both kinds of convolution have.
+template <class Options>
+Options conv_options(Settings& s) {
+  Options options;
   options.stride = s.pair("stride", ops::Pair{1, 1});
   options.padding = s.pair("padding", ops::Pair{0, 0});
   options.dilation = s.pair("dilation", ops::Pair{1, 1});
   options.groups = s.integer("groups", 1);
-  return make<Conv2d>(s.integer("in"), s.integer("out"), s.pair("kernel"), options,
-                      s.flag("bias", true));
+  return options;
+}
+
+template <class Layer, class Options>
+ModulePtr make_conv(Settings& s, const Options& options) {
+  return make<Layer>(s.integer("in"), s.integer("out"), s.pair("kernel"), options,
+                     s.flag("bias", true));
+}
+
+ModulePtr read_conv2d(Settings& s) {
+  return make_conv<Conv2d>(s, conv_options<ops::Conv2dOptions>(s));
 }
 
 ModulePtr read_conv_transpose2d(Settings& s) {
-  ops::ConvTranspose2dOptions options;
-  options.stride = s.pair("stride", ops::Pair{1, 1});
-  options.padding = s.pair("padding", ops::Pair{0, 0});
+  auto options = conv_options<ops::ConvTranspose2dOptions>(s);
   options.output_padding = s.pair("output_padding", ops::Pair{0, 0});
-  options.dilation = s.pair("dilation", ops::Pair{1, 1});
-  options.groups = s.integer("groups", 1);
-  return make<ConvTranspose2d>(s.integer("in"), s.integer("out"), s.pair("kernel"), options,
-                               s.flag("bias", true));
+  return make_conv<ConvTranspose2d>(s, options);
 }
 
 ModulePtr read_gpt(Settings& s) {

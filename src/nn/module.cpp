@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "netcl/autograd.h"
 #include "netcl/nn.h"
+#include "ops/attributes.h"
 
 namespace netcl::nn {
 
@@ -44,20 +45,7 @@ struct ModuleAccess {
   }
 };
 
-namespace {
-
-std::string text_of(const ConfigValue& value) {
-  return std::visit(
-      []<class T>(const T& v) {
-        if constexpr (std::is_same_v<T, std::vector<std::int64_t>>)
-          return fmt::format("[{}]", join(v, ", "));
-        else
-          return fmt::format("{}", v);
-      },
-      value);
-}
-
-}  // namespace
+static_assert(std::is_same_v<ConfigValue, AttributeValue>, "they are written alike");
 
 void Module::add_parameter(std::string name, Tensor& member) {
   if (!member) return;  // a layer without its bias
@@ -161,7 +149,7 @@ void Module::zero_grad() const {
 std::string Module::describe() const {
   std::vector<std::string> parts;
   for (const auto& [name, value] : config())
-    parts.push_back(fmt::format("{}={}", name, text_of(value)));
+    parts.push_back(fmt::format("{}={}", name, value_text(value)));
   return fmt::format("{}({})", type(), join(parts, ", "));
 }
 

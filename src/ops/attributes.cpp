@@ -3,7 +3,6 @@
 #include "base/check.h"
 
 namespace netcl {
-namespace {
 
 std::string value_text(const AttributeValue& value) {
   return std::visit(
@@ -15,8 +14,6 @@ std::string value_text(const AttributeValue& value) {
       },
       value);
 }
-
-}  // namespace
 
 const AttributeValue* Attributes::find(std::string_view name) const {
   for (const auto& [key, value] : entries_)

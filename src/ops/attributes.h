@@ -14,6 +14,8 @@ namespace netcl {
 using AttributeValue =
     std::variant<bool, std::int64_t, double, std::vector<std::int64_t>, std::string>;
 
+std::string value_text(const AttributeValue& value);  // "[2, 2]", "0.5"
+
 class Attributes {
  public:
   using Entry = std::pair<std::string_view, AttributeValue>;

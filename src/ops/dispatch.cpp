@@ -271,6 +271,7 @@ InsideOps::~InsideOps() {
 void set_op_observer(OpObserver observer) { g_observer = observer; }
 
 OpDeferrer* set_op_deferrer(OpDeferrer* deferrer) { return std::exchange(t_deferrer, deferrer); }
+OpDeferrer* op_deferrer() { return t_deferrer; }
 
 void set_open_deferring(OpenDeferring open) { g_open_deferring = open; }
 

@@ -75,6 +75,7 @@ class OpDeferrer {
 };
 // Of this thread; returns the previous one. Not in force inside of ops.
 OpDeferrer* set_op_deferrer(OpDeferrer* deferrer);
+OpDeferrer* op_deferrer();
 
 // While alive, calls on this thread are deferred where they can be. finish() computes what users
 // can see; a scope that only ends leaves its values computable.

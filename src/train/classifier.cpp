@@ -5,31 +5,15 @@
 
 #include "base/check.h"
 #include "data/planes.h"
-#include "netcl/autograd.h"
 #include "netcl/runtime.h"
 #include "netcl/train.h"
+#include "nn/eval_scope.h"
 #include "train/classes.h"
 
 namespace netcl::train {
 namespace {
 
 constexpr float kLargest = 255;
-
-// In evaluation mode for the scope, whatever happens in it.
-class Judging {
- public:
-  explicit Judging(nn::Module& model) : model_(model), before_(model.is_training()) {
-    model.eval();
-  }
-  ~Judging() { model_.train(before_); }
-  Judging(const Judging&) = delete;
-  Judging& operator=(const Judging&) = delete;
-
- private:
-  nn::Module& model_;
-  bool before_;
-  no_grad off_;
-};
 
 Tensor per_channel(const std::vector<float>& values) {
   return Tensor::from_host(
@@ -163,7 +147,7 @@ Evaluation evaluate(const Classifier& classifier, std::shared_ptr<const data::Da
   result.classes = classifier.classes();
   const auto classes = result.classes.size();
   result.confusion.resize(classes * classes);
-  const Judging judging(*classifier.model());
+  const nn::EvalScope judging(*classifier.model());
   data::Loader loader(dataset, {.batch = batch, .workers = workers, .queue = classifier.queue()});
   double loss = 0;
   std::int64_t right = 0;
@@ -189,7 +173,7 @@ Evaluation evaluate(const Classifier& classifier, std::shared_ptr<const data::Da
 std::vector<std::vector<float>> predict(const Classifier& classifier,
                                         const std::vector<HostArray>& images) {
   constexpr std::size_t kBatch = 256;
-  const Judging judging(*classifier.model());
+  const nn::EvalScope judging(*classifier.model());
   const auto classes = classifier.classes().size();
   std::vector<std::vector<float>> result;
   for (std::size_t begin = 0; begin < images.size(); begin += kBatch) {

@@ -3,8 +3,9 @@
 
 #include "base/check.h"
 #include "base/file.h"
-#include "netcl/autograd.h"
+#include "io/with_path.h"
 #include "netcl/train.h"
+#include "nn/eval_scope.h"
 #include "train/probe.h"
 
 namespace netcl::train {
@@ -44,11 +45,8 @@ nn::ModulePtr cnn(const Shape& image, std::int64_t classes) {
 
 nn::ModulePtr from_file(const std::string& path) {
   const auto bytes = read_file(path, kMaxModelFile);
-  try {
-    return nn::from_json(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
-  } catch (const FormatError& error) {
-    fail<FormatError>("[make_model] {}: {}", path, error.what());
-  }
+  const std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  return io_detail::with_path<FormatError>(path, "make_model", [&] { return nn::from_json(text); });
 }
 
 nn::ModulePtr by_name(const std::string& name, const Shape& image, std::int64_t classes) {
@@ -65,18 +63,8 @@ nn::ModulePtr by_name(const std::string& name, const Shape& image, std::int64_t 
 }  // namespace
 
 Shape probe_model(nn::Module& model, const Shape& image) {
-  const no_grad off;
-  const bool training = model.is_training();
-  model.eval();
-  Shape shape{1, image[0], image[1], image[2]};
-  try {
-    shape = model.forward(Tensor::from_shape(shape)).shape();
-  } catch (...) {
-    model.train(training);
-    throw;
-  }
-  model.train(training);
-  return shape;
+  const nn::EvalScope asked(model);
+  return model.forward(Tensor::from_shape({1, image[0], image[1], image[2]})).shape();
 }
 
 nn::ModulePtr make_model(const std::string& name, std::int64_t channels, std::int64_t height,

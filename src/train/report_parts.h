@@ -10,7 +10,6 @@
 
 namespace netcl::train {
 
-std::string html_text(std::string_view text);
 std::string base64(std::span<const std::byte> bytes);
 
 // Values that are not finite are left out.

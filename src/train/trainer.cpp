@@ -286,8 +286,7 @@ struct Trainer::Impl {
     }
     record.seconds = epoch_seconds;
     if (test_set) {
-      tested = train::evaluate(*classifier, test_set, 256, options.workers);
-      tested_steps = optimizer->steps();
+      test();
       record.tested = true;
       record.test_loss = tested->loss;
       record.test_accuracy = tested->accuracy;
@@ -298,6 +297,11 @@ struct Trainer::Impl {
     loader->next();  // its end: the next one begins
     last_step = Clock::now();
     if (callbacks.epoch) callbacks.epoch(record);
+  }
+
+  void test() {
+    tested = train::evaluate(*classifier, test_set, 256, options.workers);
+    tested_steps = optimizer->steps();
   }
 
   Checkpoint content() const {
@@ -370,9 +374,7 @@ Evaluation Trainer::evaluate() {
                        impl_->test_problem);
   if (!impl_->tested || impl_->tested_steps != steps()) {
     const ActiveDevice active(impl_->device);
-    impl_->tested =
-        train::evaluate(*impl_->classifier, impl_->test_set, 256, impl_->options.workers);
-    impl_->tested_steps = steps();
+    impl_->test();
   }
   return *impl_->tested;
 }

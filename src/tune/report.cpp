@@ -22,29 +22,6 @@ p.key span{display:inline-block;width:.8em;height:.8em;margin:0 .3em 0 1em}
 </style></head><body>
 )";
 
-std::string escaped(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    switch (c) {
-      case '<':
-        result += "&lt;";
-        break;
-      case '>':
-        result += "&gt;";
-        break;
-      case '&':
-        result += "&amp;";
-        break;
-      case '"':
-        result += "&quot;";
-        break;
-      default:
-        result += c;
-    }
-  }
-  return result;
-}
-
 std::string text_of(const Parameters& parameters) {
   std::string text;
   for (const auto& [name, value] : parameters)
@@ -77,7 +54,7 @@ std::string picture(const TuningRecord& record) {
   int y = 2;
   for (const auto* candidate : order) {
     svg += fmt::format("<text x=\"0\" y=\"{}\">{}</text>", y + 14,
-                       escaped(text_of(candidate->parameters)));
+                       html_text(text_of(candidate->parameters)));
     if (std::isfinite(candidate->runtime_us) && longest > 0) {
       const double width = std::max(1.0, candidate->runtime_us / longest * kWidth);
       svg += fmt::format(
@@ -87,7 +64,7 @@ std::string picture(const TuningRecord& record) {
           candidate->runtime_us);
     } else {
       svg += fmt::format("<text x=\"{}\" y=\"{}\">{}</text>\n", kLabel, y + 14,
-                         escaped(std::string_view(candidate->note).substr(0, 100)));
+                         html_text(std::string_view(candidate->note).substr(0, 100)));
     }
     y += kRow;
   }
@@ -98,9 +75,9 @@ std::string summary_row(const TunedProblem& problem) {
   return fmt::format(
       "<tr><td>{}</td><td>{}</td><td class=\"n\">{:.2f}</td><td class=\"n\">{:.2f}</td>"
       "<td class=\"n\">{:.2f}</td><td>{}</td></tr>\n",
-      escaped(problem.op), escaped(problem.label), problem.record.default_us,
+      html_text(problem.op), html_text(problem.label), problem.record.default_us,
       problem.record.runtime_us, speed_up(problem.record),
-      escaped(text_of(problem.record.parameters)));
+      html_text(text_of(problem.record.parameters)));
 }
 
 }  // namespace
@@ -108,7 +85,7 @@ std::string summary_row(const TunedProblem& problem) {
 std::string tuning_report_html(const std::string& device,
                                const std::vector<TunedProblem>& problems) {
   std::string page = kHead;
-  page += fmt::format("<h1>netcl tuning report</h1>\n<p>{}: {} problems.</p>\n", escaped(device),
+  page += fmt::format("<h1>netcl tuning report</h1>\n<p>{}: {} problems.</p>\n", html_text(device),
                       problems.size());
   page +=
       "<table><tr><th>op</th><th>problem</th><th class=\"n\">default us</th><th class=\"n\">best "
@@ -119,8 +96,9 @@ std::string tuning_report_html(const std::string& device,
       "<span style=\"background:#dd8a2b\"></span>default"
       "<span style=\"background:#9fb3c8\"></span>other; time of one run, shorter is better</p>\n";
   for (const auto& problem : problems)
-    page += fmt::format("<h2>{}: {} ({:.2f} times faster)</h2>\n{}", escaped(problem.op),
-                        escaped(problem.label), speed_up(problem.record), picture(problem.record));
+    page +=
+        fmt::format("<h2>{}: {} ({:.2f} times faster)</h2>\n{}", html_text(problem.op),
+                    html_text(problem.label), speed_up(problem.record), picture(problem.record));
   return page + "</body></html>\n";
 }
 

@@ -54,8 +54,6 @@ KernelKey key_of(const ElementJob& job, const ElementProgram& program, const Ele
            static_cast<std::int64_t>(program.rank), program.wide ? 1 : 0, shape.vec, shape.items}};
 }
 
-constexpr std::size_t kMaxAxes = 8;  // of the kernels' loops
-
 void enqueue_job(const Queue& queue, const ElementJob& job, const ElementShape& shape);
 
 // Views with more axes than the kernels' loops have: one launch per place of the first axis.
@@ -72,7 +70,7 @@ void enqueue_slices(const Queue& queue, const ElementJob& job, const ElementShap
 
 void enqueue_job(const Queue& queue, const ElementJob& job, const ElementShape& shape) {
   const auto loops = element_loops(job.args);
-  if (loops.sizes.size() > kMaxAxes) return enqueue_slices(queue, job, shape);
+  if (loops.sizes.size() > kMaxElementAxes) return enqueue_slices(queue, job, shape);
   const auto program = program_of(job, loops);
   const auto kernel = generated_kernel(queue, key_of(job, program, shape), [&] {
     return render_elements(program, shape.vec, shape.items);
@@ -117,8 +115,8 @@ std::string needs_linear(const RowPart& part, const OpCall& call) {
   const auto job = part.job(call);
   const auto loops = element_loops(job.args);
   ElementProgram program;
-  if (loops.sizes.size() <= kMaxAxes) describe_operands(job.args, loops, program);
-  return loops.sizes.size() <= kMaxAxes && program.rank == 0
+  if (loops.sizes.size() <= kMaxElementAxes) describe_operands(job.args, loops, program);
+  return loops.sizes.size() <= kMaxElementAxes && program.rank == 0
              ? ""
              : "an operand is broadcast or a strided view";
 }

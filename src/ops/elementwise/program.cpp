@@ -246,14 +246,18 @@ BroadcastLoops element_loops(const ElementArgs& args) {
   return plan_broadcast(shape, std::move(strides));
 }
 
+Access element_access(const BroadcastLoops& loops, std::size_t operand, bool is_input) {
+  if (loops.is_linear(operand)) return Access::linear;
+  const auto& steps = loops.strides[operand];
+  const bool stays =
+      is_input && std::all_of(steps.begin(), steps.end(), [](auto step) { return step == 0; });
+  return stays ? Access::single : Access::strided;
+}
+
 void describe_operands(const ElementArgs& args, const BroadcastLoops& loops,
                        ElementProgram& program) {
   const auto access = [&](std::size_t k) {
-    if (loops.is_linear(k)) return Access::linear;
-    const auto& steps = loops.strides[k];
-    const bool stays = k < args.inputs.size() &&
-                       std::all_of(steps.begin(), steps.end(), [](auto step) { return step == 0; });
-    return stays ? Access::single : Access::strided;
+    return element_access(loops, k, k < args.inputs.size());
   };
   bool strided = false;
   program.inputs.clear();
@@ -272,9 +276,9 @@ void describe_operands(const ElementArgs& args, const BroadcastLoops& loops,
   std::int64_t numel = 1;
   for (const auto size : loops.sizes) numel *= size;
   program.wide = numel >= INT32_MAX;
-  check<ShapeError>(program.rank <= 8,
-                    "[elementwise] views may need at most 8 axes that cannot be merged: {}",
-                    program.rank);
+  check<ShapeError>(program.rank <= kMaxElementAxes,
+                    "[elementwise] views may need at most {} axes that cannot be merged: {}",
+                    kMaxElementAxes, program.rank);
 }
 
 std::vector<KernelArg> element_arguments(const ElementProgram& program, const ElementArgs& args,

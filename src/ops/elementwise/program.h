@@ -53,8 +53,13 @@ struct ElementArgs {
   std::vector<double> scalars;
 };
 
-// Up to eight axes, of all tensors seen in the shape of the first output.
+inline constexpr std::size_t kMaxElementAxes = 8;  // of the kernels' loops
+
+// The axes of all tensors seen in the shape of the first output.
 BroadcastLoops element_loops(const ElementArgs& args);
+// How a kernel over these loops gets at a tensor.
+ElementOperand::Access element_access(const BroadcastLoops& loops, std::size_t operand,
+                                      bool is_input);
 // Fills in accesses, rank and index width.
 void describe_operands(const ElementArgs& args, const BroadcastLoops& loops,
                        ElementProgram& program);
