@@ -87,13 +87,16 @@ struct Options {
   std::string device = "auto";
   int workers = 2;                     // threads that make batches
   std::int64_t height = 0, width = 0;  // folders of images: stretch to this size
-  // When a run goes on the values are the checkpoint's; epochs and lr may be others, a different
-  // model, batch or seed is an ArgumentError.
+  // When a run goes on the values are the checkpoint's; epochs, lr and schedule may be others, a
+  // different model, batch or seed is an ArgumentError.
   std::optional<std::string> model;    // "cnn"
   std::optional<std::int64_t> epochs;  // 1
   std::optional<std::int64_t> batch;   // 64
-  std::optional<double> lr;            // 1e-3
-  std::optional<std::uint64_t> seed;   // 0
+  std::optional<double> lr;            // 4e-3, the highest of the run
+  // "cosine": the rate grows over the first tenth of all steps and falls to 0 at the last one;
+  // "constant".
+  std::optional<std::string> schedule;
+  std::optional<std::uint64_t> seed;  // 0
 };
 
 struct Point {  // of the curve: averages over some steps
@@ -153,7 +156,8 @@ class Trainer {
   std::string data_directory() const;
   std::int64_t samples() const;
   std::int64_t steps() const, epochs() const, batch() const;
-  double lr() const;
+  double lr() const;  // before the schedule
+  std::string schedule() const;
   std::uint64_t seed() const;
 
  private:

@@ -9,15 +9,19 @@ namespace netcl::onednn {
 namespace {
 
 struct Library {
+  void* handle = nullptr;
+  int major = 0;
   decltype(&dnnl_sgemm) sgemm = nullptr;
 
   Library() {
-    // The functions used here are the same in both versions.
-    for (const char* name : {"libdnnl.so.3", "libdnnl.so.2"}) {
-      if (void* handle = dlopen(name, RTLD_NOW | RTLD_LOCAL)) {
-        sgemm = reinterpret_cast<decltype(sgemm)>(dlsym(handle, "dnnl_sgemm"));
-        return;
-      }
+    // sgemm is the same in both versions; what else is used depends on the headers' one.
+    constexpr const char* kNames[] = {"libdnnl.so.2", "libdnnl.so.3"};
+    for (const int version : {DNNL_VERSION_MAJOR, DNNL_VERSION_MAJOR == 2 ? 3 : 2}) {
+      handle = dlopen(kNames[version - 2], RTLD_NOW | RTLD_LOCAL);
+      if (handle == nullptr) continue;
+      major = version;
+      sgemm = reinterpret_cast<decltype(sgemm)>(dlsym(handle, "dnnl_sgemm"));
+      return;
     }
   }
 };
@@ -30,6 +34,12 @@ const Library& library() {
 }  // namespace
 
 bool is_available() { return library().sgemm != nullptr; }
+
+int major_version() { return library().major; }
+
+void* symbol(const char* name) {
+  return library().handle == nullptr ? nullptr : dlsym(library().handle, name);
+}
 
 bool sgemm(std::int64_t M, std::int64_t N, std::int64_t K, const Factor& a, const Factor& b,
            float* c, std::int64_t stride_c) {

@@ -60,6 +60,7 @@ json to_json(const Checkpoint& c) {
            {{"name", "Adam"},
             {"steps", run.optimizer_steps},
             {"lr", run.lr},
+            {"schedule", run.schedule},
             {"parameter_steps", run.parameter_steps}}},
           {"random", {{"seed", run.random.seed}, {"draws", run.random.draws}}},
           {"totals",
@@ -207,6 +208,9 @@ RunState read_run(const Object& from) {
                      optimizer.text("name"));
   run.optimizer_steps = optimizer.integer("steps", 0);
   run.lr = optimizer.number("lr");
+  run.schedule = optimizer.text("schedule");
+  check<FormatError>(run.schedule == kCosine || run.schedule == kConstant,
+                     "'optimizer.schedule' must be {} or {}", kCosine, kConstant);
   check<FormatError>(run.lr >= 0, "'optimizer.lr' must not be negative: {}", run.lr);
   run.parameter_steps = optimizer.integers("parameter_steps", 0, run.optimizer_steps);
   const auto random = from.object("random");

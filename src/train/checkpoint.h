@@ -24,7 +24,8 @@ struct RunState {
   std::int64_t epochs = 1;
   data::LoaderState loader;
   std::int64_t optimizer_steps = 0;
-  double lr = 0;
+  double lr = 0;  // before the schedule
+  std::string schedule;
   std::vector<std::int64_t> parameter_steps;
   nn::RandomState random;
   Totals epoch;                  // without the steps that are still summed up on the device
@@ -40,6 +41,9 @@ struct Checkpoint {
   Normalisation normalisation;
   RunState run;
 };
+
+// Names of schedules.
+inline constexpr const char *kCosine = "cosine", *kConstant = "constant";
 
 inline constexpr const char *kWindowLoss = "train.window_loss",
                             *kWindowRight = "train.window_right";

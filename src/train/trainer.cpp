@@ -20,15 +20,20 @@ using Clock = std::chrono::steady_clock;
 // does not depend on the speed.
 constexpr std::int64_t kWindow = 20;
 constexpr double kReportSeconds = 0.2;
+// The part of a run, one in so many steps, in which the rate grows to its full height.
+constexpr std::int64_t kWarmupShare = 10;
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+constexpr std::int64_t kMaxEpochs = 1'000'000'000;
+
 struct Settings {
   std::string model = "cnn";
   std::int64_t epochs = 1, batch = 64;
-  double lr = 1e-3;
+  double lr = 4e-3;
+  std::string schedule = kCosine;
   std::uint64_t seed = 0;
 };
 
@@ -38,6 +43,7 @@ Settings settings_of(const Options& options) {
   s.epochs = options.epochs.value_or(s.epochs);
   s.batch = options.batch.value_or(s.batch);
   s.lr = options.lr.value_or(s.lr);
+  s.schedule = options.schedule.value_or(s.schedule);
   s.seed = options.seed.value_or(s.seed);
   return s;
 }
@@ -49,19 +55,26 @@ void require_same(const char* what, const std::optional<T>& given, const T& stor
                        given ? *given : stored);
 }
 
-// Takes the checkpoint's settings; only epochs and lr may be others.
+// Takes the checkpoint's settings; only epochs, lr and schedule may be others.
 Settings settings_of(const Options& options, const RunState& run) {
   require_same("batch", options.batch, run.loader.batch);
   require_same("seed", options.seed, run.loader.seed);
-  return {run.model_name, options.epochs.value_or(run.epochs), run.loader.batch,
-          options.lr.value_or(run.lr), run.loader.seed};
+  return {run.model_name,
+          options.epochs.value_or(run.epochs),
+          run.loader.batch,
+          options.lr.value_or(run.lr),
+          options.schedule.value_or(run.schedule),
+          run.loader.seed};
 }
 
 void check_settings(const Settings& s) {
-  check<ArgumentError>(s.epochs > 0, "[train] the number of epochs must be positive: {}", s.epochs);
+  check<ArgumentError>(s.epochs > 0 && s.epochs <= kMaxEpochs,
+                       "[train] the number of epochs must be in [1, {}]: {}", kMaxEpochs, s.epochs);
   check<ArgumentError>(s.batch > 0 && s.batch <= (1 << 20),
                        "[train] the batch size must be in [1, {}]: {}", 1 << 20, s.batch);
   check<ArgumentError>(s.lr > 0 && s.lr < 1e6, "[train] lr must be positive: {}", s.lr);
+  check<ArgumentError>(s.schedule == kCosine || s.schedule == kConstant,
+                       "[train] the schedule must be {} or {}: {}", kCosine, kConstant, s.schedule);
 }
 
 }  // namespace
@@ -128,6 +141,7 @@ struct Trainer::Impl {
     classifier.emplace(model, train_set->classes(), image, measure_normalisation(*train_set));
     make_optimizer();
     make_loader();
+    make_schedule();
     window_loss = Tensor::from_shape(Shape{});
     window_right = Tensor::from_shape(Shape{}, DType::int64);
   }
@@ -135,8 +149,16 @@ struct Trainer::Impl {
   void make_optimizer() {
     check<ArgumentError>(!classifier->model()->parameters().empty(),
                          "[train] the model must have parameters");
-    optimizer = std::make_unique<optim::Adam>(classifier->model()->parameters(),
+    optimizer = std::make_shared<optim::Adam>(classifier->model()->parameters(),
                                               optim::AdamOptions{.lr = settings.lr});
+  }
+
+  // A function of the step alone, so that a run which goes on needs no more than its number.
+  void make_schedule() {
+    if (settings.schedule != kCosine) return;
+    const auto total = settings.epochs * loader->batches();
+    schedule = std::make_unique<optim::CosineSchedule>(optimizer, total, total / kWarmupShare);
+    schedule->load_state({static_cast<double>(optimizer->steps()), settings.lr});
   }
 
   void restore(const CheckpointFile& file) {
@@ -155,6 +177,7 @@ struct Trainer::Impl {
     optimizer->load_state(state);
     make_loader();
     loader->restore(run.loader);
+    make_schedule();
     random = run.random;
     epoch = run.epoch;
     window_seen = run.window_seen;
@@ -211,6 +234,7 @@ struct Trainer::Impl {
     }
     optimizer->step();
     optimizer->zero_grad();
+    if (schedule) schedule->step();
     count(logits.detach(), loss.detach(), batch.labels);
     random = nn::random_state();
     consistent = true;
@@ -318,7 +342,8 @@ struct Trainer::Impl {
              .epochs = settings.epochs,
              .loader = loader->state(),
              .optimizer_steps = state.steps,
-             .lr = state.lr,
+             .lr = settings.lr,
+             .schedule = settings.schedule,
              .parameter_steps = state.parameter_steps,
              .random = random,
              .epoch = epoch,
@@ -335,7 +360,8 @@ struct Trainer::Impl {
   std::string test_problem;
   Shape image;
   std::optional<Classifier> classifier;
-  std::unique_ptr<optim::Adam> optimizer;
+  std::shared_ptr<optim::Adam> optimizer;
+  std::unique_ptr<optim::CosineSchedule> schedule;  // null: the rate is constant
   std::unique_ptr<data::Loader> loader;
   nn::RandomState random;
 
@@ -391,7 +417,8 @@ std::int64_t Trainer::samples() const { return impl_->train_set->size(); }
 std::int64_t Trainer::steps() const { return impl_->optimizer->steps(); }
 std::int64_t Trainer::epochs() const { return impl_->settings.epochs; }
 std::int64_t Trainer::batch() const { return impl_->settings.batch; }
-double Trainer::lr() const { return impl_->optimizer->lr(); }
+double Trainer::lr() const { return impl_->settings.lr; }
+std::string Trainer::schedule() const { return impl_->settings.schedule; }
 std::uint64_t Trainer::seed() const { return impl_->settings.seed; }
 
 }  // namespace netcl::train

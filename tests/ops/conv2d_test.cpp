@@ -1,7 +1,9 @@
 // What the self-test does not reach: messages of bad input, the public functions, the selector.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
+#include <thread>
 
 #include "netcl/netcl.h"
 #include "ops/dispatch.h"
@@ -170,6 +172,28 @@ TEST(Conv2d, a_forced_variant_that_cannot_says_why) {
         conv2d(Tensor::from_shape(queue, {1, 2, 8, 8}), Tensor::from_shape(queue, {2, 2, 5, 5}));
       },
       {"conv2d.winograd_3x3 declines", "5x5"});
+}
+
+// Plans of convolutions are shared; each thread has memory of its own for them.
+TEST(Conv2d, threads_do_not_disturb_each_other_on_the_cpu) {
+  const auto x = Tensor::random(cpu(), {4, 5, 20, 20}, 1),
+             w = Tensor::random(cpu(), {7, 5, 3, 3}, 2);
+  const auto small = Tensor::random(cpu(), {2, 5, 13, 13}, 3);
+  const auto run = [&](const Tensor& image) {
+    return conv2d(image, w, {}, {.padding = {1, 1}}).to_vector<float>();
+  };
+  const auto large_result = run(x), small_result = run(small);
+  std::atomic<int> wrong = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 50; ++i) {
+        const bool large = (i + t) % 2 == 0;
+        if (run(large ? x : small) != (large ? large_result : small_result)) ++wrong;
+      }
+    });
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
 }
 
 }  // namespace

@@ -130,6 +130,30 @@ TEST(Trainer, GoesOnWithDropoutAndBatchNorm) {
   }
 }
 
+// The rate belongs to the run as a whole: other epochs, another rate.
+TEST(Trainer, TheRateFollowsItsSchedule) {
+  const ToyData data(100, 20);
+  auto options = options_for(data.path(), "cpu");
+  options.model = "mlp";
+  const auto weights = [&](std::int64_t epochs, const char* schedule) {
+    options.epochs = epochs;
+    options.schedule = schedule;
+    Trainer trainer(options);
+    EXPECT_EQ(trainer.schedule(), schedule);
+    trainer.run({}, 10);
+    EXPECT_EQ(trainer.lr(), 4e-3);
+    return trainer.classifier().model()->state_dict().at(0).tensor.to_host();
+  };
+  const auto same = [](const HostArray& a, const HostArray& b) { return test::same_bits(a, b); };
+  EXPECT_TRUE(same(weights(1, "constant"), weights(3, "constant")));
+  EXPECT_TRUE(same(weights(1, "cosine"), weights(1, "cosine")));
+  EXPECT_FALSE(same(weights(1, "cosine"), weights(3, "cosine")));
+  EXPECT_FALSE(same(weights(1, "cosine"), weights(1, "constant")));
+  options.schedule = "wild";
+  EXPECT_NE(message_of<ArgumentError>([&] { Trainer trainer(options); }).find("wild"),
+            std::string::npos);
+}
+
 TEST(Trainer, MemoryIsFlat) {
   const ToyData data(1200, 20);
   for (const auto& device : selectors()) {

@@ -62,7 +62,8 @@ std::string command_line(const TrainRequest& request, const train::Trainer& trai
   else
     command += fmt::format(" --model {} --batch {} --seed {}", quoted(trainer.model_name()),
                            trainer.batch(), trainer.seed());
-  command += fmt::format(" --epochs {} --lr {}", trainer.epochs(), trainer.lr());
+  command += fmt::format(" --epochs {} --lr {} --schedule {}", trainer.epochs(), trainer.lr(),
+                         trainer.schedule());
   if (!request.save.empty()) command += " --save " + quoted(request.save);
   if (!request.report.empty()) command += " --report " + quoted(request.report);
   if (request.json) command += " --json";
@@ -125,7 +126,8 @@ void write_report(const TrainRequest& request, train::Trainer& trainer,
                            classifier.image().to_string())},
       {"model", fmt::format("{}, {} parameters", trainer.model_name(),
                             classifier.model()->parameter_count())},
-      {"optimiser", fmt::format("Adam, lr {}, batch {}", trainer.lr(), trainer.batch())},
+      {"optimiser", fmt::format("Adam, lr {} ({}), batch {}", trainer.lr(), trainer.schedule(),
+                                trainer.batch())},
       {"epochs", fmt::format("{} ({} steps)", trainer.epochs(), trainer.steps())},
       {"seed", std::to_string(trainer.seed())},
       {"netcl", NETCL_VERSION}};
@@ -220,7 +222,12 @@ void add_train(CLI::App& app, Action& action) {
   command->add_option("--epochs", options.epochs, "default 1")->check(positive);
   command->add_option("--batch", options.batch, "default 64")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 20));
-  command->add_option("--lr", options.lr, "default 0.001")->check(CLI::PositiveNumber);
+  command->add_option("--lr", options.lr, "the highest rate of the run, default 0.004")
+      ->check(CLI::PositiveNumber);
+  command
+      ->add_option("--schedule", options.schedule,
+                   "of the rate: cosine (default) falls to 0 at the end, or constant")
+      ->check(CLI::IsMember({"cosine", "constant"}));
   command->add_option("--seed", options.seed, "default 0");
   command->add_option("--workers", options.workers, "threads that make batches, default 2")
       ->check(CLI::Range(0, 1024));

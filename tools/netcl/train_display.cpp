@@ -40,8 +40,9 @@ class TextDisplay : public TrainDisplay {
     fmt::print("model    {}, {} parameters\n", trainer.model_name(), model.parameter_count());
     for (const auto& [name, layer] : model.children())
       fmt::print("           {:<48}{:>10}\n", layer->describe(), layer->parameter_count());
-    fmt::print("training Adam, lr {}, batch {}, seed {}, {} epoch{}", trainer.lr(), trainer.batch(),
-               trainer.seed(), trainer.epochs(), trainer.epochs() == 1 ? "" : "s");
+    fmt::print("training Adam, lr {} ({}), batch {}, seed {}, {} epoch{}", trainer.lr(),
+               trainer.schedule(), trainer.batch(), trainer.seed(), trainer.epochs(),
+               trainer.epochs() == 1 ? "" : "s");
     if (trainer.steps() > 0) fmt::print(", going on after step {}", trainer.steps());
     fmt::print("\n");
     flush();
@@ -152,6 +153,7 @@ class JsonDisplay : public TrainDisplay {
           {"parameters", trainer.classifier().model()->parameter_count()},
           {"layers", layers},
           {"lr", trainer.lr()},
+          {"schedule", trainer.schedule()},
           {"batch", trainer.batch()},
           {"seed", trainer.seed()},
           {"epochs", trainer.epochs()},

@@ -1,6 +1,6 @@
 // Loops over rows: the innermost one runs along a row of the image with a fixed tap of the filter,
-// which compilers turn into vectors; float32 goes to oneDNN where it is installed. Sums are kept in
-// the arithmetic type, a plane at a time.
+// which compilers turn into vectors. Sums are kept in the arithmetic type, a plane at a time.
+// float32 goes to oneDNN's convolutions, else to its matrix product, where it is installed.
 #include "ops/conv2d/host.h"
 
 #include <cmath>
@@ -156,6 +156,22 @@ void visit_floats(DType dtype, F&& f) {
   });
 }
 
+// ---- float32 by oneDNN
+
+// False where the loops are better or oneDNN cannot do it.
+bool by_onednn(const ConvSizes& g, onednn::Convolution::Pass pass, const Tensor& first,
+               const Tensor& second, const Tensor& result) {
+  // Below this many products, starting oneDNN costs more than they do.
+  constexpr std::int64_t kFew = 20'000;
+  if (result.dtype() != DType::float32) return false;
+  if (g.N * g.K * g.pixels() * g.taps() < kFew) return false;  // also when there is nothing
+  const onednn::Convolution what{pass,         g.N,        g.C,         g.H,         g.W,
+                                 g.K,          g.R,        g.S,         g.P,         g.Q,
+                                 g.stride_h,   g.stride_w, g.padding_h, g.padding_w, g.dilation_h,
+                                 g.dilation_w, g.groups};
+  return onednn::convolve(what, input<float>(first), input<float>(second), output<float>(result));
+}
+
 // ---- float32 by oneDNN's matrix product: w times the columns of an image
 
 // One row of the columns, (c, r, s): the pixels that this tap sees.
@@ -197,6 +213,18 @@ void finish_planes(const ConvSizes& g, const float* bias, const float* residual,
   for_planes<float>(g.N * g.K, 0, g.pixels(), [&](auto plane, auto&) {
     const float b = bias == nullptr ? 0.0F : bias[plane % g.K];
     float* to = y + plane * g.pixels();
+    // The commonest ones in loops that become vectors.
+    if (residual == nullptr && activation == ops::Activation::none) {
+      for (std::int64_t i = 0; i < g.pixels(); ++i) to[i] += b;
+      return;
+    }
+    if (residual == nullptr && activation == ops::Activation::relu) {
+      for (std::int64_t i = 0; i < g.pixels(); ++i) {
+        const float value = to[i] + b;
+        to[i] = value <= 0.0F ? 0.0F : value;
+      }
+      return;
+    }
     if (residual != nullptr) {
       const float* added = residual + plane * g.pixels();
       for (std::int64_t i = 0; i < g.pixels(); ++i)
@@ -211,6 +239,8 @@ void finish_planes(const ConvSizes& g, const float* bias, const float* residual,
 
 void host_forward(const ConvSizes& g, const Tensor& x, const Tensor& w, const Tensor& b,
                   const Tensor& residual, const Tensor& y, ops::Activation activation) {
+  if (by_onednn(g, onednn::Convolution::Pass::forward, x, w, y))
+    return finish_planes(g, input<float>(b), input<float>(residual), output<float>(y), activation);
   if (x.dtype() == DType::float32 &&
       forward_by_products(g, input<float>(x), input<float>(w), output<float>(y)))
     return finish_planes(g, input<float>(b), input<float>(residual), output<float>(y), activation);
@@ -228,6 +258,11 @@ void host_forward(const ConvSizes& g, const Tensor& x, const Tensor& w, const Te
 
 void host_backward_data(const ConvSizes& g, const Tensor& dy, const Tensor& w, const Tensor& b,
                         const Tensor& dx) {
+  if (by_onednn(g, onednn::Convolution::Pass::data, dy, w, dx)) {
+    ConvSizes image;
+    image.N = g.N, image.K = g.C, image.P = g.H, image.Q = g.W;
+    return finish_planes(image, input<float>(b), nullptr, output<float>(dx), ops::Activation::none);
+  }
   visit_floats(dy.dtype(), [&]<class T>(T) {
     using A = arithmetic_t<T>;
     const T* bias = input<T>(b);
@@ -243,6 +278,7 @@ void host_backward_data(const ConvSizes& g, const Tensor& dy, const Tensor& w, c
 
 void host_backward_weights(const ConvSizes& g, const Tensor& x, const Tensor& dy,
                            const Tensor& dw) {
+  if (by_onednn(g, onednn::Convolution::Pass::weights, x, dy, dw)) return;
   visit_floats(x.dtype(), [&]<class T>(T) {
     using A = arithmetic_t<T>;
     const auto taps = g.R * g.S;

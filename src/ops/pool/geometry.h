@@ -52,6 +52,9 @@ PoolGeometry pool_geometry(const char* op, const Shape& x, const Attributes& att
 // Of a backward op, whose attributes tell the image's size as well.
 PoolGeometry pool_backward_geometry(const char* op, const Shape& dy, const Attributes& attributes);
 
+// On the CPU backend.
+void pool_host(const OpCall& call, const PoolGeometry& g, bool max, bool is_backward);
+
 OpDef pool_op(bool max, bool adaptive);
 OpDef pool_backward_op(bool max, bool adaptive);
 

@@ -2,11 +2,9 @@
 #include <cmath>
 
 #include "base/check.h"
-#include "base/parallel.h"
 #include "ops/dispatch.h"
 #include "ops/kernels.h"
 #include "ops/pool/geometry.h"
-#include "tensor/convert.h"
 
 namespace netcl {
 namespace {
@@ -115,80 +113,6 @@ void reference_backward(RefCall& call, const PoolGeometry& g, bool max) {
   });
 }
 
-// ---- CPU backend: a plane at a time
-
-template <class T, class V>
-void max_plane(const T* x, T* y, std::int32_t* indices, const PoolGeometry& g) {
-  const auto W = g.columns.in;
-  for (std::int64_t oh = 0; oh < g.rows.out; ++oh)
-    for (std::int64_t ow = 0; ow < g.columns.out; ++ow) {
-      auto best = g.rows.begin(oh) * W + g.columns.begin(ow);
-      V largest = convert_element<V>(x[best]);
-      for (auto h = g.rows.begin(oh); h < g.rows.end(oh); ++h)
-        for (auto w = g.columns.begin(ow); w < g.columns.end(ow); ++w) {
-          const V value = convert_element<V>(x[h * W + w]);
-          if (!(value > largest) && !std::isnan(value)) continue;
-          largest = value;
-          best = h * W + w;
-        }
-      *y++ = x[best];
-      *indices++ = static_cast<std::int32_t>(best);
-    }
-}
-
-template <class T, class V>
-void avg_plane(const T* x, T* y, const PoolGeometry& g) {
-  for (std::int64_t oh = 0; oh < g.rows.out; ++oh)
-    for (std::int64_t ow = 0; ow < g.columns.out; ++ow) {
-      V sum = 0;
-      for (auto h = g.rows.begin(oh); h < g.rows.end(oh); ++h)
-        for (auto w = g.columns.begin(ow); w < g.columns.end(ow); ++w)
-          sum += convert_element<V>(x[h * g.columns.in + w]);
-      *y++ = convert_element<T>(sum / static_cast<V>(g.divisor(oh, ow)));
-    }
-}
-
-template <class T, class V>
-void backward_plane(const T* dy, const std::int32_t* indices, T* dx, const PoolGeometry& g) {
-  for (std::int64_t h = 0; h < g.rows.in; ++h)
-    for (std::int64_t w = 0; w < g.columns.in; ++w) {
-      V sum = 0;
-      for (auto oh = g.rows.first(h); oh <= g.rows.last(h); ++oh)
-        for (auto ow = g.columns.first(w); ow <= g.columns.last(w); ++ow) {
-          const auto o = oh * g.columns.out + ow;
-          if (indices == nullptr)
-            sum += convert_element<V>(dy[o]) / static_cast<V>(g.divisor(oh, ow));
-          else if (indices[o] == h * g.columns.in + w)
-            sum += convert_element<V>(dy[o]);
-        }
-      *dx++ = convert_element<T>(sum);
-    }
-}
-
-void host(const OpCall& call, const PoolGeometry& g, bool max, bool is_backward) {
-  const auto pixels = g.rows.in * g.columns.in, outputs = g.rows.out * g.columns.out;
-  visit_dtype(call.dtype(), [&]<class T>(T) {
-    using V = std::conditional_t<std::is_same_v<T, double>, double, float>;
-    const auto* from = static_cast<const T*>(call.inputs[0].host_data());
-    auto* to = static_cast<T*>(call.outputs[0].host_data());
-    auto* indices = !max ? nullptr
-                         : static_cast<std::int32_t*>(
-                               (is_backward ? call.inputs[1] : call.outputs[1]).host_data());
-    parallel_for(g.planes, 1 + 8192 / (pixels + outputs),
-                 [&](std::int64_t begin, std::int64_t end) {
-                   for (auto p = begin; p < end; ++p) {
-                     auto* positions = max ? indices + p * outputs : nullptr;
-                     if (is_backward)
-                       backward_plane<T, V>(from + p * outputs, positions, to + p * pixels, g);
-                     else if (max)
-                       max_plane<T, V>(from + p * pixels, to + p * outputs, positions, g);
-                     else
-                       avg_plane<T, V>(from + p * pixels, to + p * outputs, g);
-                   }
-                 });
-  });
-}
-
 // ---- OpenCL
 
 // The pairs that a kernel takes, kept until it is launched.
@@ -269,7 +193,7 @@ OpDef make(const std::string& name, bool max, bool is_backward, Geometry geometr
   const auto geometry_of = [=](const OpCall& call) {
     return geometry(name.c_str(), call.inputs[0].shape(), call.attributes);
   };
-  op.host = [=](const OpCall& call) { host(call, geometry_of(call), max, is_backward); };
+  op.host = [=](const OpCall& call) { pool_host(call, geometry_of(call), max, is_backward); };
   OpVariant narrow{is_backward ? "pool_backward.per_pixel" : "pool.per_element", "", kPath};
   narrow.declines = [=](const OpCall& call, const ExtendedDeviceProfile&) {
     return fits_int(geometry_of(call)) ? "" : "positions need 64 bits";
