@@ -14,7 +14,7 @@ PYTHON := .venv/bin/python
 say = @printf '\n== %s\n' "$(1)"
 
 .PHONY: help setup build test demo bench format lint tidy dev test-dev test-release test-asan \
-  test-tsan test-cpu-only test-torch test-large test-fusion selftest docs-ops clean
+  test-tsan test-cpu-only test-torch test-large test-fusion selftest docs-ops wheel test-wheel clean
 
 help:  ## this list
 	@echo "netcl: targets"
@@ -86,6 +86,22 @@ test-large: build  ## tensors of more than 2^31 elements (needs 5 GB of memory; 
 test-fusion: build  ## 1000 random graphs on the OpenCL device, fused and not (slow: each is a compilation)
 	$(call say,test: fusion of random graphs)
 	@FUSION_GRAPHS=1000 build/release/bin/jit_test --gtest_filter='FusionProperty.*'
+
+wheel: setup  ## build the Python wheel into build/dist
+	$(call say,wheel)
+	@rm -rf build/dist
+	@$(PYTHON) -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation -w build/dist .
+	@ls build/dist/*.whl
+
+# A new environment that has never seen the sources; the tests are the same.
+test-wheel: wheel  ## install the wheel into a fresh environment and run the Python tests there
+	$(call say,test: the wheel in a fresh environment)
+	@rm -rf build/wheel-venv && python3 -m venv build/wheel-venv
+	@build/wheel-venv/bin/python -m pip install --quiet --disable-pip-version-check \
+	  "$$(echo build/dist/netcl-*.whl)[test]"
+	@cd build && XDG_CACHE_HOME="$(CURDIR)/build/release/test-cache" PYTHONDONTWRITEBYTECODE=1 \
+	  wheel-venv/bin/python -m pytest -q -p no:cacheprovider "$(CURDIR)/tests/python" \
+	  --ignore="$(CURDIR)/tests/python/test_references.py" --ignore="$(CURDIR)/tests/python/test_files.py"
 
 docs-ops: build  ## write the table of docs/ops.md again
 	@scripts/update_ops_table.py build/release/bin/netcl

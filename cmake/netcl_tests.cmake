@@ -110,8 +110,6 @@ netcl_executable(reference_dump INTERNAL SOURCES "${PROJECT_SOURCE_DIR}/tests/re
   LIBRARIES nlohmann_json::nlohmann_json fmt::fmt-header-only)
 # Files of all formats against the packages that define them.
 netcl_executable(file_convert SOURCES "${PROJECT_SOURCE_DIR}/tests/file_convert/main.cpp")
-set(netcl_python "${PROJECT_SOURCE_DIR}/.venv/bin/python" CACHE FILEPATH
-  "Python of the tests: NumPy, SciPy, safetensors, pytest, Hypothesis")
 if(EXISTS "${netcl_python}")
   foreach(name references files)
     netcl_add_test(python.${name} LABELS python
@@ -119,6 +117,18 @@ if(EXISTS "${netcl_python}")
       ENV "NETCL_REFERENCE_DUMP=$<TARGET_FILE:reference_dump>" "NETCL_FILE_CONVERT=$<TARGET_FILE:file_convert>"
         PYTHONDONTWRITEBYTECODE=1)
   endforeach()
+endif()
+
+# The Python package, with the machine's OpenCL drivers and without any.
+if(TARGET netcl_extension)
+  set(package_test "${netcl_python}" -m pytest -q -p no:cacheprovider "${PROJECT_SOURCE_DIR}/tests/python"
+    "--ignore=${PROJECT_SOURCE_DIR}/tests/python/test_references.py"
+    "--ignore=${PROJECT_SOURCE_DIR}/tests/python/test_files.py")
+  set(package_env "PYTHONPATH=${PROJECT_BINARY_DIR}/python" PYTHONDONTWRITEBYTECODE=1
+    "NETCL_EMPTY_VENDORS=${netcl_empty_vendors}")
+  netcl_add_test(python.package LABELS python COMMAND ${package_test} ENV ${package_env})
+  netcl_add_test(python.package.no_driver LABELS python no_driver COMMAND ${package_test}
+    ENV ${package_env} "OCL_ICD_VENDORS=${netcl_empty_vendors}")
 endif()
 
 file(GLOB netcl_examples CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/examples/*.cpp")

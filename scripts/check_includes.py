@@ -54,6 +54,7 @@ PUBLIC = {
     "tunables": "tune",
     "tuning_store": "tune",
     "backend": "tensor",
+    "host_memory": "tensor",
     "tensor": "tensor",
     "io": "io",
     "ops": "ops",

@@ -11,7 +11,7 @@ packages=(
   libgtest-dev libbenchmark-dev                                     # tests and benchmarks
   ocl-icd-libopencl1 pocl-opencl-icd clinfo                         # an OpenCL driver for any CPU
   clang-format-14 clang-tidy-14                                     # format and lint
-  python3 python3-venv
+  python3 python3-venv python3-dev
 )
 
 as_root() {

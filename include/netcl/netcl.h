@@ -12,6 +12,7 @@
 #include "netcl/dtype.h"
 #include "netcl/environment.h"
 #include "netcl/error.h"
+#include "netcl/host_memory.h"
 #include "netcl/io.h"
 #include "netcl/jit.h"
 #include "netcl/kernel.h"

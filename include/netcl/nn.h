@@ -84,6 +84,7 @@ class Module {
   void add_parameter(std::string name, Tensor& member);
   void add_buffer(std::string name, Tensor& member);
   void add_module(std::string name, ModulePtr module);
+  bool forget(const std::string& name);  // takes one of these out again; false: there was none
 
  private:
   friend struct ModuleAccess;

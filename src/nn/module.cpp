@@ -62,6 +62,13 @@ void Module::add_module(std::string name, ModulePtr module) {
   children_.emplace_back(std::move(name), std::move(module));
 }
 
+bool Module::forget(const std::string& name) {
+  const auto is_it = [&](const auto& one) { return one.first == name; };
+  return std::erase_if(parameters_, is_it) + std::erase_if(buffers_, is_it) +
+             std::erase_if(children_, is_it) >
+         0;
+}
+
 std::vector<NamedTensor> Module::named_parameters() const {
   return ModuleAccess::parameters(*this);
 }

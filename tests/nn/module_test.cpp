@@ -34,6 +34,29 @@ TEST(Module, names_and_state) {
   EXPECT_EQ((*a)(x).to_vector<float>(), (*b)(x).to_vector<float>());
 }
 
+class Changing : public nn::Module {
+ public:
+  Changing() {
+    add_parameter("w", w);
+    add_buffer("b", b);
+    add_module("child", nn::make<nn::Linear>(2, 2));
+  }
+  std::string type() const override { return "Changing"; }
+  Tensor forward(const Tensor& x) override { return x; }
+  using nn::Module::forget;
+  Tensor w = Tensor::full({2}, 1), b = Tensor::full({2}, 2);
+};
+
+TEST(Module, what_is_forgotten_is_no_longer_state) {
+  Changing module;
+  EXPECT_EQ(module.state_dict().size(), 4u);
+  EXPECT_TRUE(module.forget("child"));
+  EXPECT_FALSE(module.forget("child"));
+  EXPECT_TRUE(module.forget("w"));
+  EXPECT_TRUE(module.forget("b"));
+  EXPECT_TRUE(module.state_dict().empty());
+}
+
 TEST(Module, states_that_do_not_fit_are_named) {
   const auto a = small_model(), b = small_model();
   auto state = a->state_dict();

@@ -1,0 +1,34 @@
+// Arguments of a kernel launch, with everything that keeps them alive until it returns.
+#pragma once
+
+#include <deque>
+
+#include "common.h"
+#include "netcl/kernel.h"
+
+namespace netcl::python {
+
+class LaunchArgs {
+ public:
+  LaunchArgs() = default;
+  explicit LaunchArgs(nb::handle sequence);
+  const std::vector<KernelArg>& list() const { return args_; }
+
+ private:
+  void add(nb::handle value);
+  void add_number(nb::handle value);
+  bool add_memory(nb::handle value);
+  std::vector<KernelArg> args_;
+  std::deque<Buffer> buffers_;  // of pyopencl's objects; a deque, because arguments point at them
+  std::vector<nb::object> objects_;  // the values themselves
+};
+
+// Local memory of a work-group, as an argument.
+struct LocalMemory {
+  std::size_t size = 0;
+};
+
+// A Kernel, or the kernel of a Program that is named like its spec.
+Kernel kernel_of(nb::handle object);
+
+}  // namespace netcl::python

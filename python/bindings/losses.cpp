@@ -1,0 +1,62 @@
+// Losses.
+#include "common.h"
+#include "netcl/nn.h"
+
+namespace netcl::python {
+namespace {
+
+ops::Reduction reduction_of(const std::string& name) {
+  if (name == "mean") return ops::Reduction::mean;
+  if (name == "sum") return ops::Reduction::sum;
+  if (name == "none") return ops::Reduction::none;
+  throw ArgumentError("[loss] the reduction must be mean, sum or none: " + name);
+}
+
+using Plain = Tensor (*)(const Tensor&, const Tensor&, ops::Reduction);
+void def_plain(nb::module_& m, const char* name, Plain loss) {
+  m.def(
+      name,
+      [loss](const Tensor& prediction, const Tensor& target, const std::string& reduction) {
+        return loss(prediction, target, reduction_of(reduction));
+      },
+      "prediction"_a, "target"_a, "reduction"_a = "mean", unlocked());
+}
+
+using Weighted = Tensor (*)(const Tensor&, const Tensor&, double, ops::Reduction);
+void def_weighted(nb::module_& m, const char* name, const char* weight, Weighted loss) {
+  m.def(
+      name,
+      [loss](const Tensor& prediction, const Tensor& target, double number,
+             const std::string& reduction) {
+        return loss(prediction, target, number, reduction_of(reduction));
+      },
+      "prediction"_a, "target"_a, nb::arg(weight) = 1.0, "reduction"_a = "mean", unlocked());
+}
+
+Tensor cross_entropy(const Tensor& logits, const Tensor& target, const std::string& reduction,
+                     double label_smoothing, std::int64_t ignore_index) {
+  if (is_floating(target.dtype()))
+    return ops::cross_entropy_probabilities(logits, target, reduction_of(reduction));
+  return ops::cross_entropy(logits, target, reduction_of(reduction), label_smoothing, ignore_index);
+}
+
+}  // namespace
+
+void bind_losses(nb::module_& parent) {
+  nb::module_ m = nb::borrow<nb::module_>(parent.attr("nn"));
+  for (nb::module_ scope : {m, nb::borrow<nb::module_>(parent.attr("ops"))})
+    scope.def("cross_entropy", &cross_entropy, "logits"_a, "target"_a, "reduction"_a = "mean",
+              "label_smoothing"_a = 0.0, "ignore_index"_a = -100, unlocked(),
+              "logits (N, classes); target: labels (N), or probabilities (N, classes).");
+  def_plain(m, "mse_loss", &nn::mse_loss);
+  def_plain(m, "l1_loss", &nn::l1_loss);
+  def_plain(m, "bce_loss", &nn::bce_loss);
+  def_plain(m, "nll_loss", &nn::nll_loss);
+  def_plain(m, "kl_div_loss", &nn::kl_div_loss);
+  def_plain(m, "hinge_loss", &nn::hinge_loss);
+  def_weighted(m, "smooth_l1_loss", "beta", &nn::smooth_l1_loss);
+  def_weighted(m, "huber_loss", "delta", &nn::huber_loss);
+  def_weighted(m, "bce_with_logits_loss", "positive_weight", &nn::bce_with_logits_loss);
+}
+
+}  // namespace netcl::python

@@ -1,0 +1,273 @@
+// Module: the base of all layers, also of those written in Python.
+#include <algorithm>
+
+#include "module_class.h"
+
+namespace netcl::python {
+namespace {
+
+PythonModule* python_module(nb::handle self) {
+  return dynamic_cast<PythonModule*>(nb::inst_ptr<nn::Module>(self));
+}
+
+void set_attribute(nb::handle self, const nb::str& name, nb::handle value) {
+  if (!nb::inst_ready(self))
+    throw nb::attribute_error("call super().__init__() before assigning attributes of a Module");
+  const std::string key = name.c_str();
+  if (auto* module = python_module(self)) {
+    const bool is_tensor = nb::isinstance<Tensor>(value);
+    nb::object dict = self.attr("__dict__");
+    if (nb::isinstance<nn::Module>(value)) {
+      module->set_child(key, nb::cast<nn::ModulePtr>(value));
+      dict.attr("pop")(name, nb::none());
+      return;
+    }
+    if (is_tensor && module->is_buffer(key)) {
+      module->set_buffer(key, nb::cast<const Tensor&>(value));
+      return;
+    }
+    if (is_tensor && nb::cast<const Tensor&>(value).requires_grad()) {
+      module->set_parameter(key, nb::cast<const Tensor&>(value));
+      dict.attr("pop")(name, nb::none());
+      return;
+    }
+    module->remove(key);
+  }
+  if (PyObject_GenericSetAttr(self.ptr(), name.ptr(), value.ptr()) != 0) throw nb::python_error();
+}
+
+void delete_attribute(nb::handle self, const nb::str& name) {
+  auto* module = python_module(self);
+  if (module != nullptr && module->remove(name.c_str())) return;
+  if (PyObject_GenericSetAttr(self.ptr(), name.ptr(), nullptr) != 0) throw nb::python_error();
+}
+
+// Only asked when there is no ordinary attribute of the name.
+nb::object get_attribute(nb::handle self, const std::string& name) {
+  if (nb::inst_ready(self)) {
+    const auto& module = *nb::inst_ptr<nn::Module>(self);
+    if (const auto* own = dynamic_cast<const PythonModule*>(&module))
+      if (const auto* tensor = own->find_tensor(name)) return nb::cast(*tensor);
+    for (const auto& [child_name, child] : module.children())
+      if (child_name == name) return nb::cast(child);
+  }
+  const auto type = nb::cast<std::string>(self.type().attr("__name__"));
+  throw nb::attribute_error(("'" + type + "' has no attribute '" + name + "'").c_str());
+}
+
+std::vector<std::pair<std::string, Tensor>> pairs(const std::vector<nn::NamedTensor>& list) {
+  std::vector<std::pair<std::string, Tensor>> result;
+  for (const auto& one : list) result.emplace_back(one.name, one.tensor);
+  return result;
+}
+
+nb::dict dict_of(const std::vector<nn::NamedTensor>& list) {
+  nb::dict result;
+  for (const auto& one : list) result[one.name.c_str()] = one.tensor;
+  return result;
+}
+
+std::vector<nn::NamedTensor> named_tensors(const nb::dict& state) {
+  std::vector<nn::NamedTensor> result;
+  const CPUQueue host;
+  for (auto [name, value] : state)
+    result.push_back({nb::cast<std::string>(name), nb::isinstance<Tensor>(value)
+                                                       ? nb::cast<Tensor>(value)
+                                                       : tensor_from(value, host)});
+  return result;
+}
+
+void collect(const nn::Module& module, const std::string& prefix, nb::list& into) {
+  for (const auto& [name, child] : module.children()) {
+    into.append(nb::make_tuple(prefix + name, child));
+    collect(*child, prefix + name + ".", into);
+  }
+}
+
+void add_attributes(nb::class_<nn::Module, PythonModule>& m) {
+  m.def("__setattr__", &set_attribute, "name"_a, "value"_a.none())
+      .def("__delattr__", &delete_attribute)
+      .def("__getattr__", &get_attribute)
+      .def("__call__",
+           [](nb::handle self, const nb::args& args, const nb::kwargs& kwargs) {
+             return nb::object(self.attr("forward")(*args, **kwargs));
+           })
+      .def("forward", &nn::Module::forward, "x"_a, unlocked())
+      .def(
+          "register_buffer",
+          [](nb::handle self, const std::string& name, const Tensor& tensor) {
+            auto* module = python_module(self);
+            if (module == nullptr)
+              throw ArgumentError("[register_buffer] a layer of netcl's own is fixed");
+            module->set_buffer(name, tensor);
+          },
+          "name"_a, "tensor"_a, "A tensor that belongs to the state but is not trained.")
+      .def(
+          "register_parameter",
+          [](nb::handle self, const std::string& name, Tensor tensor) {
+            auto* module = python_module(self);
+            if (module == nullptr)
+              throw ArgumentError("[register_parameter] a layer of netcl's own is fixed");
+            module->set_parameter(name, tensor.set_requires_grad());
+          },
+          "name"_a, "tensor"_a);
+}
+
+void add_state(nb::class_<nn::Module, PythonModule>& m) {
+  m.def("parameters", &nn::Module::parameters)
+      .def("named_parameters", [](const nn::Module& x) { return pairs(x.named_parameters()); })
+      .def("named_buffers", [](const nn::Module& x) { return pairs(x.named_buffers()); })
+      .def("children",
+           [](const nn::Module& x) {
+             nb::list result;
+             for (const auto& [name, child] : x.children()) result.append(child);
+             return result;
+           })
+      .def("named_children",
+           [](const nn::Module& x) {
+             nb::list result;
+             for (const auto& [name, child] : x.children())
+               result.append(nb::make_tuple(name, child));
+             return result;
+           })
+      .def("named_modules",
+           [](nb::handle self) {
+             nb::list result;
+             result.append(nb::make_tuple("", self));
+             collect(nb::cast<const nn::Module&>(self), "", result);
+             return result;
+           })
+      .def("parameter_count", &nn::Module::parameter_count)
+      .def(
+          "state_dict", [](const nn::Module& x) { return dict_of(x.state_dict()); },
+          "Parameters and buffers by name; the tensors are the module's own.")
+      .def(
+          "load_state_dict",
+          [](nn::Module& x, const nb::dict& state, bool strict) {
+            const auto list = named_tensors(state);
+            Unlocked now;
+            x.load_state_dict(list, strict);
+          },
+          "state"_a, "strict"_a = true, "Copies values by name, from tensors or arrays.");
+}
+
+void add_modes(nb::class_<nn::Module, PythonModule>& m) {
+  m.def(
+       "train",
+       [](nb::handle self, bool on) {
+         nb::cast<nn::Module&>(self).train(on);
+         return self;
+       },
+       "on"_a = true)
+      .def("eval",
+           [](nb::handle self) {
+             nb::cast<nn::Module&>(self).eval();
+             return self;
+           })
+      .def_prop_ro("training", &nn::Module::is_training)
+      .def(
+          "to",
+          [](nb::handle self, nb::handle where) {
+            auto& module = nb::cast<nn::Module&>(self);
+            QueueArg queue;
+            if (nb::isinstance<nb::str>(where)) {
+              const auto selector = nb::cast<std::string>(where);
+              Unlocked now;
+              module.to(selector);
+            } else if (convert(where, queue)) {
+              const auto on = queue.get();
+              Unlocked now;
+              module.to(on);
+            } else {
+              throw DtypeError("[to] it needs a selector, a queue or a device handle");
+            }
+            return self;
+          },
+          "device"_a, "Moves everything; optimisers are to be made afterwards.")
+      .def(
+          "astype",
+          [](nb::handle self, const DTypeArg& dtype) {
+            nb::cast<nn::Module&>(self).astype(dtype);
+            return self;
+          },
+          "dtype"_a)
+      .def(
+          "requires_grad_",
+          [](nb::handle self, bool on) {
+            nb::cast<nn::Module&>(self).set_requires_grad(on);
+            return self;
+          },
+          "on"_a = true)
+      .def("zero_grad", &nn::Module::zero_grad)
+      .def("describe", &nn::Module::describe)
+      .def("__repr__", [](const nn::Module& x) {
+        auto text = x.to_string();
+        if (!text.empty() && text.back() == '\n') text.pop_back();
+        return text;
+      });
+}
+
+void bind_random(nb::module_& m) {
+  m.def("manual_seed", &nn::manual_seed, "seed"_a, "The seed of initial weights and dropout.");
+  m.def("random_state", [] {
+    const auto state = nn::random_state();
+    return std::pair(state.seed, state.draws);
+  });
+  m.def(
+      "set_random_state",
+      [](std::pair<std::uint64_t, std::uint64_t> state) {
+        nn::set_random_state({state.first, state.second});
+      },
+      "state"_a);
+}
+
+void bind_init(nb::module_& parent) {
+  nb::module_ m = parent.def_submodule("init", "Initial values, in place.");
+  m.def("zeros", &nn::init::zeros, "tensor"_a, unlocked());
+  m.def("ones", &nn::init::ones, "tensor"_a, unlocked());
+  m.def("constant", &nn::init::constant, "tensor"_a, "value"_a, unlocked());
+  m.def("uniform", &nn::init::uniform, "tensor"_a, "low"_a, "high"_a, unlocked());
+  m.def("normal", &nn::init::normal, "tensor"_a, "mean"_a = 0.0, "deviation"_a = 1.0, unlocked());
+  m.def("kaiming_uniform", &nn::init::kaiming_uniform, "tensor"_a, "slope"_a = 2.23606797749979,
+        unlocked());
+  m.def("kaiming_normal", &nn::init::kaiming_normal, "tensor"_a, "slope"_a = 0.0, unlocked());
+  m.def("xavier_uniform", &nn::init::xavier_uniform, "tensor"_a, "gain"_a = 1.0, unlocked());
+  m.def("xavier_normal", &nn::init::xavier_normal, "tensor"_a, "gain"_a = 1.0, unlocked());
+}
+
+}  // namespace
+
+void bind_nn(nb::module_& parent) {
+  nb::module_ m = parent.def_submodule("nn", "Layers and networks.");
+  nb::class_<nn::Module, PythonModule> module(
+      m, "Module", nb::dynamic_attr(), nb::is_weak_referenceable(),
+      "A layer or network. Subclasses define forward(); tensors with requires_grad and modules\n"
+      "that are assigned to attributes belong to it.");
+  module.def(nb::init<>());
+  add_attributes(module);
+  add_state(module);
+  add_modes(module);
+  nb::class_<nn::Sequential, nn::Module>(m, "Sequential", "One layer after the other.")
+      .def("__init__",
+           [](nn::Sequential* self, const nb::args& layers) {
+             std::vector<nn::ModulePtr> list;
+             nb::object all = layers;
+             if (layers.size() == 1 && !nb::isinstance<nn::Module>(layers[0])) all = layers[0];
+             for (nb::handle layer : nb::borrow<nb::iterable>(all))
+               list.push_back(nb::cast<nn::ModulePtr>(layer));
+             new (self) nn::Sequential(std::move(list));
+           })
+      .def("append", &nn::Sequential::append, "layer"_a)
+      .def("__len__", [](const nn::Sequential& s) { return s.children().size(); })
+      .def("__getitem__", [](const nn::Sequential& s, std::int64_t index) {
+        const auto size = static_cast<std::int64_t>(s.children().size());
+        if (index < -size || index >= size) throw nb::index_error("no such layer");
+        return s.children()[static_cast<std::size_t>(index < 0 ? index + size : index)].second;
+      });
+  bind_random(m);
+  bind_init(m);
+  m.def("from_json", &nn::from_json, "text"_a, unlocked(), "A network from its description.");
+  m.def("to_json", &nn::to_json, "module"_a);
+}
+
+}  // namespace netcl::python

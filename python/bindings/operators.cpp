@@ -1,0 +1,110 @@
+// + - * / @ and comparisons, numbers and text of tensors.
+#include "common.h"
+
+namespace netcl::python {
+namespace {
+
+using Binary = Tensor (*)(const ops::Operand&, const ops::Operand&);
+
+Tensor apply(Binary op, const OperandArg& a, const OperandArg& b) {
+  const auto queue = queue_of(a, b);
+  const auto left = operand(a, queue), right = operand(b, queue);
+  Unlocked now;
+  return op(left, right);
+}
+
+OperandArg tensor_arg(nb::handle tensor) { return {tensor, true, false, 0}; }
+
+void add_binary(nb::class_<Tensor>& t, const char* name, const char* reflected, Binary op) {
+  t.def(
+      name,
+      [op](nb::handle self, const OperandArg& other) { return apply(op, tensor_arg(self), other); },
+      nb::is_operator());
+  if (reflected != nullptr)
+    t.def(
+        reflected,
+        [op](nb::handle self, const OperandArg& other) {
+          return apply(op, other, tensor_arg(self));
+        },
+        nb::is_operator());
+}
+
+using InPlace = const Tensor& (*)(const Tensor&, const ops::Operand&);
+void add_in_place(nb::class_<Tensor>& t, const char* name, const char* method, InPlace op) {
+  const auto apply_in_place = [op](nb::handle self, const OperandArg& other) {
+    const auto& x = nb::cast<const Tensor&>(self);
+    const auto value = operand(other, x.queue());
+    Unlocked now;
+    op(x, value);
+    return self;
+  };
+  t.def(name, apply_in_place, nb::is_operator());
+  t.def(method, apply_in_place, "other"_a);
+}
+
+Tensor floor_divide(const ops::Operand& a, const ops::Operand& b) {
+  return ops::floor(ops::div(a, b));
+}
+
+bool truth(const Tensor& x) {
+  if (x.numel() != 1)
+    throw nb::value_error("the truth value of a tensor with more than one element is ambiguous");
+  Unlocked now;
+  return x.item() != 0;
+}
+
+}  // namespace
+
+void add_operators(nb::class_<Tensor>& t) {
+  add_binary(t, "__add__", "__radd__", &ops::add);
+  add_binary(t, "__sub__", "__rsub__", &ops::sub);
+  add_binary(t, "__mul__", "__rmul__", &ops::mul);
+  add_binary(t, "__truediv__", "__rtruediv__", &ops::div);
+  add_binary(t, "__floordiv__", "__rfloordiv__", &floor_divide);
+  add_binary(t, "__pow__", "__rpow__", &ops::pow);
+  add_binary(t, "__eq__", nullptr, &ops::eq);
+  add_binary(t, "__ne__", nullptr, &ops::ne);
+  add_binary(t, "__lt__", nullptr, &ops::lt);
+  add_binary(t, "__le__", nullptr, &ops::le);
+  add_binary(t, "__gt__", nullptr, &ops::gt);
+  add_binary(t, "__ge__", nullptr, &ops::ge);
+  add_binary(t, "__and__", "__rand__", &ops::logical_and);
+  add_binary(t, "__or__", "__ror__", &ops::logical_or);
+  add_binary(t, "__xor__", "__rxor__", &ops::logical_xor);
+  add_in_place(t, "__iadd__", "add_", &ops::add_);
+  add_in_place(t, "__isub__", "sub_", &ops::sub_);
+  add_in_place(t, "__imul__", "mul_", &ops::mul_);
+  add_in_place(t, "__itruediv__", "div_", &ops::div_);
+  t.def("__matmul__",
+        [](const Tensor& a, nb::handle b) {
+          const auto right =
+              nb::isinstance<Tensor>(b) ? nb::cast<Tensor>(b) : tensor_from(b, a.queue());
+          Unlocked now;
+          return ops::matmul(a, right);
+        })
+      .def("__rmatmul__",
+           [](const Tensor& b, nb::handle a) {
+             const auto left = tensor_from(a, b.queue());
+             Unlocked now;
+             return ops::matmul(left, b);
+           })
+      .def("__neg__", &ops::neg, unlocked())
+      .def("__pos__", [](nb::handle self) { return self; })
+      .def("__abs__", &ops::abs, unlocked())
+      .def("__invert__", &ops::logical_not, unlocked())
+      .def("__hash__",
+           [](nb::handle self) { return reinterpret_cast<std::uintptr_t>(self.ptr()) >> 4; })
+      .def("__bool__", &truth)
+      .def("__float__", &Tensor::item, unlocked())
+      .def("__int__", [](const Tensor& x) { return nb::int_(to_numpy(x).attr("item")()); })
+      .def("__index__",
+           [](const Tensor& x) {
+             if (is_floating(x.dtype()) || x.numel() != 1)
+               throw nb::type_error("only a tensor of one whole number can be an index");
+             return nb::int_(to_numpy(x).attr("item")());
+           })
+      .def("__repr__", &Tensor::to_string, unlocked())
+      .def("__str__", &Tensor::to_string, unlocked());
+}
+
+}  // namespace netcl::python

@@ -1,0 +1,128 @@
+// Timers, summaries, the caches on disk, the environment.
+#include "netcl/profiling.h"
+
+#include "common.h"
+#include "netcl/diagnostics.h"
+#include "netcl/environment.h"
+#include "netcl/program_cache.h"
+
+namespace netcl::python {
+namespace {
+
+class Region {
+ public:
+  Region(std::string name, Queue queue) : name_(std::move(name)), queue_(std::move(queue)) {}
+  Region(const Region&) = delete;
+  Region& operator=(const Region&) = delete;
+  void enter() { region_ = std::make_unique<TimingRegion>(name_, queue_); }
+  void leave() {
+    Unlocked now;
+    region_.reset();
+  }
+
+ private:
+  std::string name_;
+  Queue queue_;
+  std::unique_ptr<TimingRegion> region_;
+};
+
+void bind_timers(nb::module_& m) {
+  nb::class_<ProfileRecord>(m, "ProfileRecord")
+      .def_ro("name", &ProfileRecord::name)
+      .def_ro("duration_ms", &ProfileRecord::duration_ms);
+  nb::class_<EventTimer>(m, "EventTimer", "Times events of a queue with profiling.")
+      .def(
+          "__init__",
+          [](EventTimer* self, const QueueArg& queue) { new (self) EventTimer(queue.get()); },
+          "queue"_a)
+      .def(
+          "time_event",
+          [](const EventTimer& timer, const Event& event, const std::string& name) {
+            return timer.time_event(event, name);
+          },
+          "event"_a, "name"_a = "", unlocked());
+  nb::class_<Region>(m, "timing_region",
+                     "with timing_region(\"load\"): ... times a part of a program.")
+      .def(
+          "__init__",
+          [](Region* self, const std::string& name, const std::optional<QueueArg>& queue) {
+            new (self) Region(name, queue ? queue->get() : Queue());
+          },
+          "name"_a, "queue"_a = nb::none())
+      .def("__enter__",
+           [](nb::handle self) {
+             nb::cast<Region&>(self).enter();
+             return self;
+           })
+      .def("__exit__", [](Region& self, nb::args) { self.leave(); });
+}
+
+void bind_summaries(nb::module_& m) {
+  nb::class_<KernelSummary>(m, "KernelSummary")
+      .def_ro("name", &KernelSummary::name)
+      .def_ro("device", &KernelSummary::device)
+      .def_ro("count", &KernelSummary::count)
+      .def_ro("total_ms", &KernelSummary::total_ms)
+      .def_ro("mean_us", &KernelSummary::mean_us)
+      .def_ro("min_us", &KernelSummary::min_us)
+      .def_ro("max_us", &KernelSummary::max_us)
+      .def_ro("gflops", &KernelSummary::gflops)
+      .def_ro("gbytes_per_s", &KernelSummary::gbytes_per_s);
+  nb::class_<RegionSummary>(m, "RegionSummary")
+      .def_ro("name", &RegionSummary::name)
+      .def_ro("count", &RegionSummary::count)
+      .def_ro("total_ms", &RegionSummary::total_ms);
+  m.def("start_profiling", &start_profiling);
+  m.def("stop_profiling", &stop_profiling);
+  m.def("is_profiling", &is_profiling);
+  m.def("clear_profile", &clear_profile);
+  m.def("kernel_summary", &kernel_summary, unlocked());
+  m.def("region_summary", &region_summary, unlocked());
+  m.def("profile_report", &profile_report, unlocked());
+  m.def(
+      "write_chrome_trace", [](const Path& path) { write_chrome_trace(path.string()); }, "path"_a,
+      unlocked());
+}
+
+void bind_installation(nb::module_& m) {
+  m.def("cache_directory", &cache_directory);
+  m.def(
+      "environment",
+      [] {
+        nb::dict result;
+        for (const auto& variable : environment_variables())
+          result[std::string(variable.name).c_str()] = environment_value(variable.name);
+        return result;
+      },
+      "The environment variables of netcl with the values in force.");
+  nb::class_<ProgramCacheStats>(m, "ProgramCacheStats")
+      .def_ro("memory_hits", &ProgramCacheStats::memory_hits)
+      .def_ro("disk_hits", &ProgramCacheStats::disk_hits)
+      .def_ro("compiled", &ProgramCacheStats::compiled)
+      .def_ro("failed", &ProgramCacheStats::failed);
+  m.def("program_cache_stats", &program_cache_stats);
+  m.def("program_cache_clear", &program_cache_clear, unlocked());
+  m.def(
+      "check_installation",
+      [] {
+        nb::list result;
+        for (const auto& check : check_installation())
+          result.append(nb::make_tuple(check.status == CheckStatus::good      ? "good"
+                                       : check.status == CheckStatus::warning ? "warning"
+                                                                              : "problem",
+                                       check.subject, check.finding, check.fix));
+        return result;
+      },
+      "(status, subject, finding, fix) of everything that `netcl doctor` looks at.");
+}
+
+}  // namespace
+
+void bind_profiling(nb::module_& parent) {
+  nb::module_ m = parent.def_submodule("profiling", "Where the time goes.");
+  bind_timers(m);
+  bind_summaries(m);
+  bind_installation(m);
+}
+
+}  // namespace netcl::python

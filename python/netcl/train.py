@@ -1,0 +1,225 @@
+"""fit(model, data): a training loop with progress, evaluation and the report of `netcl train`."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Callable
+
+from ._netcl import Tensor, get_active_device
+from ._netcl.train import (
+    Classifier,
+    EpochRecord,
+    Evaluation,
+    Point,
+    evaluate_classifier,
+    report_html,
+)
+from . import nn, optim
+from .autograd import Tape, no_grad
+from .data import DataLoader
+from .progress import Progress
+
+__all__ = [
+    "Classifier",
+    "EpochRecord",
+    "Evaluation",
+    "History",
+    "Point",
+    "evaluate",
+    "evaluate_classifier",
+    "fit",
+    "report_html",
+]
+
+
+@dataclass
+class History:
+    """What fit() did: a record per epoch, the curve of the loss, the evaluation at the end."""
+
+    epochs: list[EpochRecord] = field(default_factory=list)
+    curve: list[Point] = field(default_factory=list)
+    evaluation: Evaluation | None = None
+    device: str = ""
+
+    @property
+    def loss(self) -> float:
+        """Of the last epoch."""
+        return self.epochs[-1].loss if self.epochs else float("nan")
+
+    @property
+    def accuracy(self) -> float:
+        """Of the test data if there were any, else of the last epoch."""
+        if self.evaluation is not None:
+            return self.evaluation.accuracy
+        return self.epochs[-1].accuracy if self.epochs else float("nan")
+
+
+def fit(
+    model: nn.Module,
+    data: Any,
+    epochs: int = 1,
+    *,
+    test: Any = None,
+    optimizer: optim.Optimizer | None = None,
+    lr: float = 1e-3,
+    loss: Callable[[Tensor, Tensor], Tensor] | None = None,
+    batch_size: int = 64,
+    seed: int = 0,
+    report: Any = None,
+    progress: bool | None = None,
+) -> History:
+    """Trains a model on batches (x, target), with Adam on the cross entropy unless told otherwise.
+
+    `data` and `test` are loaders (anything that gives batches each time it is iterated) or
+    datasets, which get a DataLoader. `report` is the path of an HTML page. `progress` shows a bar;
+    None shows it in terminals and notebooks only.
+    """
+    loader = _loader(data, batch_size, True, seed)
+    test_loader = None if test is None else _loader(test, 4 * batch_size, False, seed)
+    optimizer = optimizer or optim.Adam(model.parameters(), lr=lr)
+    loss = loss or nn.cross_entropy
+    history = History(device=get_active_device().device_name)
+    step = 0
+    for epoch in range(1, epochs + 1):
+        model.train()
+        start, meter = time.perf_counter(), _Meter()
+        with Progress(f"epoch {epoch}/{epochs}", _length(loader), progress) as bar:
+            for x, target in loader:
+                with Tape() as tape:
+                    output = model(x)
+                    value = loss(output, target)
+                tape.backward(value, retain=False)
+                optimizer.step()
+                optimizer.zero_grad()
+                step += 1
+                meter.add(value.detach(), output.detach(), target)
+                if step % 20 == 0:
+                    history.curve.append(meter.point(step))
+                bar.update(lambda: f"loss {meter.recent_loss():.4f}")
+        record = (meter.loss(), meter.accuracy())
+        seconds = time.perf_counter() - start
+        tested = None
+        if test_loader is not None:
+            history.evaluation = evaluate(model, test_loader, loss=loss, classes=_classes(test))
+            tested = (history.evaluation.loss, history.evaluation.accuracy)
+        history.epochs.append(EpochRecord(epoch, *record, tested, seconds))
+    if report is not None:
+        _write_report(report, model, optimizer, history, epochs)
+    return history
+
+
+def evaluate(
+    model: nn.Module,
+    data: Any,
+    *,
+    loss: Callable[[Tensor, Tensor], Tensor] | None = None,
+    batch_size: int = 256,
+    classes: list[str] | None = None,
+) -> Evaluation:
+    """Loss, accuracy and confusion of a classifier on batches (x, labels). Other models have a
+    loss only."""
+    import numpy as np
+
+    was_training = model.training
+    loss = loss or nn.cross_entropy
+    model.eval()
+    total, samples, answers, truths = 0.0, 0, [], []
+    try:
+        with no_grad():
+            for x, target in _loader(data, batch_size, False, 0):
+                output = model(x)
+                total += float(loss(output, target)) * len(x)
+                samples += len(x)
+                if _is_classification(output, target):
+                    answers.append(output.argmax(-1).to_host())
+                    truths.append(target.to_host())
+    finally:
+        model.train(was_training)
+    mean = total / samples if samples else float("nan")
+    if not answers:
+        return Evaluation(mean, float("nan"), samples, [], [])
+    answer, truth = np.concatenate(answers).ravel(), np.concatenate(truths).ravel().astype(np.int64)
+    count = max(int(answer.max()), int(truth.max())) + 1
+    if classes is not None:
+        count = max(count, len(classes))
+    names = list(classes or []) + [str(i) for i in range(len(classes or []), count)]
+    confusion = np.bincount(truth * count + answer, minlength=count * count)
+    return Evaluation(mean, float((answer == truth).mean()), samples, names, confusion.tolist())
+
+
+def _loader(data: Any, batch_size: int, shuffle: bool, seed: int) -> Any:
+    is_dataset = hasattr(data, "__getitem__") and not isinstance(data, DataLoader)
+    return DataLoader(data, batch_size, shuffle, seed=seed) if is_dataset else data
+
+
+def _length(loader: Any) -> int | None:
+    return len(loader) if hasattr(loader, "__len__") else None
+
+
+def _classes(data: Any) -> list[str] | None:
+    names = getattr(data, "classes", None) or getattr(getattr(data, "dataset", None), "classes", None)
+    return list(names) if names else None
+
+
+def _is_classification(output: Tensor, target: Tensor) -> bool:
+    return output.ndim >= 2 and output.shape[:-1] == target.shape and str(target.dtype).startswith("int")
+
+
+class _Meter:
+    """Sums that stay on the device until somebody looks at them."""
+
+    def __init__(self) -> None:
+        self._losses: list[Tensor] = []
+        self._right: list[Tensor] = []
+        self._total = [0.0, 0.0, 0, 0]  # loss, right answers, steps, answers
+        self._recent = (float("nan"), float("nan"))
+
+    def add(self, loss: Tensor, output: Tensor, target: Tensor) -> None:
+        self._losses.append(loss)
+        if _is_classification(output, target):
+            self._right.append((output.argmax(-1) == target).sum())
+            self._total[3] += target.size
+        if len(self._losses) == 20:
+            self._settle()
+
+    def _settle(self) -> None:
+        if not self._losses:
+            return
+        losses = [float(one) for one in self._losses]
+        right = sum(float(one) for one in self._right)
+        answers = self._total[3] - getattr(self, "_settled_answers", 0)
+        self._settled_answers = self._total[3]
+        self._recent = (sum(losses) / len(losses), right / answers if answers else float("nan"))
+        self._total[0] += sum(losses)
+        self._total[1] += right
+        self._total[2] += len(losses)
+        self._losses, self._right = [], []
+
+    def recent_loss(self) -> float:
+        return self._recent[0]
+
+    def point(self, step: int) -> Point:
+        self._settle()
+        return Point(step, *self._recent)
+
+    def loss(self) -> float:
+        self._settle()
+        return self._total[0] / self._total[2] if self._total[2] else float("nan")
+
+    def accuracy(self) -> float:
+        self._settle()
+        return self._total[1] / self._total[3] if self._total[3] else float("nan")
+
+
+def _write_report(path: Any, model: nn.Module, optimizer: Any, history: History, epochs: int) -> None:
+    settings = [
+        ("model", model.describe()),
+        ("parameters", str(model.parameter_count())),
+        ("optimiser", repr(optimizer)),
+        ("epochs", str(epochs)),
+        ("device", history.device),
+    ]
+    page = report_html("Training", settings, history.curve, history.epochs, history.evaluation)
+    Path(path).write_text(page, encoding="utf-8")

@@ -1,0 +1,3 @@
+autotuner = Autotuner(device=queue.device)
+autotuner.load("autotune_results.json")
+# Now the dispatch uses the cached sizes without re-tuning.

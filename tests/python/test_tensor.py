@@ -1,0 +1,232 @@
+"""Tensors against NumPy: values in and out, operators, broadcasting, what they look like."""
+
+import copy
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+from hypothesis.extra import numpy as hnp
+
+import netcl as nc
+
+DTYPES = ["float16", "float32", "float64", "int8", "uint8", "int32", "int64", "bool"]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_values_come_back(on, dtype):
+    values = np.arange(-6, 6).reshape(3, 4).astype(dtype)
+    x = nc.Tensor.from_host(values)
+    assert x.dtype == dtype == x.dtype and x.dtype == values.dtype and x.dtype == values.dtype.type
+    assert x.shape == (3, 4) and x.size == 12 and x.ndim == 2 and len(x) == 3
+    for got in (x.to_host(), x.numpy(), np.asarray(x), np.array(x)):
+        assert got.dtype == values.dtype
+        np.testing.assert_array_equal(got, values)
+
+
+def test_bfloat16_is_float32_in_numpy(on):
+    x = nc.Tensor([1.0, 2.5, -3.0], dtype="bfloat16")
+    assert x.dtype == "bfloat16" and x.nbytes == 6
+    assert x.to_host().dtype == np.float32 and x.tolist() == [1.0, 2.5, -3.0]
+
+
+@pytest.mark.parametrize("make", [
+    lambda a: a.T, lambda a: a[::-1], lambda a: a[:, ::2], lambda a: np.asfortranarray(a),
+    lambda a: a.astype(a.dtype.newbyteorder()), lambda a: np.broadcast_to(a[0], a.shape), lambda a: a[:0],
+])
+def test_any_layout(on, make):
+    values = make(np.arange(20, dtype=np.int32).reshape(4, 5))
+    np.testing.assert_array_equal(nc.Tensor.from_host(values).to_host(), values)
+
+
+def test_numbers_and_lists(on):
+    assert nc.Tensor([1.5, 2]).dtype == "float32"
+    assert nc.Tensor([1, 2]).dtype == "int64"
+    assert nc.Tensor([True]).dtype == "bool"
+    assert nc.Tensor(3.5).shape == () and float(nc.Tensor(3.5)) == 3.5
+    assert nc.Tensor([[1, 2]], dtype=np.float16).dtype == "float16"
+    assert nc.Tensor([1, 2], dtype=float).dtype == "float32"
+    with pytest.raises(TypeError, match="uint16"):
+        nc.Tensor(np.zeros(2, np.uint16))
+    assert nc.Tensor(np.full(2, 7, np.uint16), dtype="int32").tolist() == [7, 7]
+
+
+def test_both_forms_of_from_host(on):
+    values = np.ones((2, 2), np.float32)
+    for x in (nc.Tensor.from_host(values), nc.Tensor.from_host(on.queue, values),
+              nc.Tensor.from_host(on, values), nc.Tensor.from_host(None, values)):
+        assert x.queue == on.queue and x.tolist() == [[1, 1], [1, 1]]
+    with pytest.raises(TypeError, match="queue"):
+        nc.Tensor.from_host("x", values)
+    values[:] = 5  # a copy was taken
+    assert x.tolist() == [[1, 1], [1, 1]]
+
+
+def test_factories(on):
+    assert not nc.Tensor.from_shape((2, 3)).to_host().any()
+    assert nc.Tensor.zeros(3).shape == (3,) and nc.Tensor.ones((1, 2)).tolist() == [[1, 1]]
+    assert nc.Tensor.full((2,), 7, "int32").tolist() == [7, 7]
+    assert nc.Tensor.arange(4).tolist() == [0, 1, 2, 3]
+    np.testing.assert_allclose(nc.Tensor.arange(0, 1, 0.25, "float32").to_host(), np.arange(0, 1, 0.25))
+    a, b = nc.Tensor.random((100,), 3, "normal"), nc.Tensor.random((100,), 3, "normal")
+    np.testing.assert_array_equal(a.to_host(), b.to_host())
+    assert nc.Tensor.empty((2, 2)).shape == (2, 2) and nc.Tensor.empty((0, 3)).to_host().shape == (0, 3)
+    with pytest.raises(ValueError, match="negative|must"):
+        nc.Tensor.zeros((2, -1))
+
+
+small = hnp.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=4)
+
+
+@settings(max_examples=60, deadline=None)
+@given(hnp.mutually_broadcastable_shapes(num_shapes=2, max_dims=4, min_side=0, max_side=4), st.sampled_from("+-*/<"))
+def test_operators_broadcast_like_numpy(shapes, operator):
+    with nc.device("cpu"):
+        rng = np.random.default_rng(1)
+        a, b = (rng.random(shape, np.float32) + 0.5 for shape in shapes.input_shapes)
+        got = eval(f"x {operator} y", {"x": nc.Tensor(a), "y": nc.Tensor(b)})
+        want = eval(f"a {operator} b", {"a": a, "b": b})
+        assert got.shape == want.shape
+        np.testing.assert_allclose(got.to_host(), want, rtol=1e-6)
+
+
+def test_operators_with_numbers_and_arrays(on):
+    values = np.float32([1, 2, 3])
+    x = nc.Tensor(values)
+    for got, want in [
+        (x + 1, values + 1), (1 + x, 1 + values), (2 - x, 2 - values), (x / 2, values / 2), (6 / x, 6 / values),
+        (x ** 2, values ** 2), (2 ** x, 2 ** values), (x // 2, values // 2), (-x, -values), (abs(-x), values),
+        (x + values, 2 * values), (values * x, values * values), (values - x, 0 * values),
+        (x + np.float32(1), values + 1), (x @ x, values @ values), (x > 1.5, values > 1.5), (x == 2, values == 2),
+        (x != 2, values != 2), ([1, 2, 3] * x, values * values),
+    ]:
+        np.testing.assert_allclose(got.to_host(), want, rtol=1e-6)
+    assert (nc.Tensor([1, 2], dtype="int32") + 1).tolist() == [2, 3]
+    with pytest.raises(TypeError):
+        x + "a"
+    with pytest.raises(TypeError):
+        x + None
+    with pytest.raises(ValueError, match=r"\(3,\)"):
+        x + nc.Tensor([1.0, 2.0])
+
+
+def test_in_place(on):
+    x = nc.Tensor([1.0, 2.0])
+    same = x
+    x += 1
+    x *= nc.Tensor([2.0, 3.0])
+    x -= 1
+    x /= 2
+    assert same is x and x.tolist() == [1.5, 4.0]
+
+
+def test_one_element(on):
+    x = nc.Tensor([[2.5]])
+    assert float(x) == 2.5 and int(x) == 2 and x.item() == 2.5 and bool(x) and not bool(x * 0)
+    assert [10, 20, 30][nc.Tensor(1)] == 20
+    assert isinstance(nc.Tensor([3]).item(), int) and isinstance(nc.Tensor([True]).item(), bool)
+    with pytest.raises(ValueError, match="ambiguous"):
+        bool(nc.Tensor([1, 2]))
+    with pytest.raises(ValueError, match="one element"):
+        float(nc.Tensor([1.0, 2.0]))
+    with pytest.raises(TypeError):
+        [1][nc.Tensor(0.0)]
+
+
+def test_repr_shows_everything(on):
+    text = repr(nc.Tensor([[1.0, 2.5]]))
+    assert "2.5" in text and "(1, 2)" in text and "float32" in text and on.queue.name in text
+
+
+def test_iteration(on):
+    x = nc.Tensor(np.arange(6).reshape(3, 2))
+    assert [row.tolist() for row in x] == [[0, 1], [2, 3], [4, 5]]
+    a, b, c = x
+    assert c.tolist() == [4, 5] and 3 in x and 9 not in x
+    with pytest.raises(TypeError):
+        iter(nc.Tensor(1.0))
+    with pytest.raises(TypeError):
+        len(nc.Tensor(1.0))
+
+
+def test_views_and_copies(on):
+    x = nc.Tensor(np.arange(6, dtype=np.float32).reshape(2, 3))
+    assert x.reshape(3, 2).shape == (3, 2) == x.reshape((3, -1)).shape
+    assert x.T.tolist() == x.to_host().T.tolist() and x.transpose().shape == (3, 2)
+    assert x.T.shares_storage(x) and not x.clone().shares_storage(x)
+    assert x.unsqueeze(0).squeeze().shape == (2, 3) and x.flatten().shape == (6,)
+    assert x.permute(1, 0).shape == (3, 2) and x.expand(4, 2, 3).shape == (4, 2, 3)
+    y = copy.deepcopy(x)
+    y[0] = 9
+    assert x[0, 0].item() == 0 and y.write(x.to_host()).tolist() == x.tolist()
+    assert x.astype("int8").dtype == "int8" and x.to("cpu").backend == "cpu"
+    with pytest.raises(ValueError):
+        x.reshape(4)
+
+
+def test_hash_and_sets(on):
+    x, y = nc.Tensor([1.0]), nc.Tensor([1.0])
+    assert len({x, y}) == 2
+
+
+@pytest.mark.parametrize("name", ["exp", "log", "sqrt", "sin", "cos", "floor", "tanh", "sign", "square", "abs"])
+def test_unary_ops(on, name):
+    values = np.linspace(0.1, 3, 20, dtype=np.float32)
+    x = nc.Tensor(values)
+    want = getattr(np, name)(values)
+    np.testing.assert_allclose(getattr(nc.ops, name)(x).to_host(), want, rtol=2e-6)
+    np.testing.assert_allclose(getattr(x, name)().to_host(), want, rtol=2e-6)
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "max", "min", "prod"])
+@pytest.mark.parametrize("axis", [None, 0, -1, (0, 2)])
+def test_reductions(on, name, axis):
+    values = np.random.default_rng(0).random((2, 3, 4), np.float32)
+    x = nc.Tensor(values)
+    for keep in (False, True):
+        got = getattr(nc.ops, name)(x, axis, keepdims=keep)
+        want = getattr(np, name)(values, axis=axis, keepdims=keep)
+        assert got.shape == want.shape
+        np.testing.assert_allclose(got.to_host(), want, rtol=1e-5)
+        np.testing.assert_array_equal(getattr(x, name)(axis=axis, keepdims=keep).to_host(), got.to_host())
+
+
+def test_shortcuts(on):
+    rng = np.random.default_rng(0)
+    a, b = rng.random((4, 5), np.float32), rng.random((5, 3), np.float32)
+    np.testing.assert_allclose(nc.matmul(nc.Tensor(a), nc.Tensor(b)).to_host(), a @ b, rtol=1e-5)
+    np.testing.assert_allclose(nc.reduce_sum(nc.Tensor(a)).item(), a.sum(), rtol=1e-5)
+    soft = nc.softmax(nc.Tensor(a)).to_host()
+    np.testing.assert_allclose(soft, np.exp(a) / np.exp(a).sum(1, keepdims=True), rtol=1e-5)
+    np.testing.assert_allclose(nc.bias_add(nc.Tensor(a), nc.Tensor(a[0])).to_host(), a + a[0], rtol=1e-6)
+    x, w = rng.random((2, 3, 6, 6), np.float32), rng.random((4, 3, 3, 3), np.float32)
+    got = nc.conv2d(nc.Tensor(x), nc.Tensor(w), stride=(1, 2), padding=1)
+    assert got.shape == (2, 4, 6, 3)
+    windows = np.lib.stride_tricks.sliding_window_view(np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1))), (3, 3), (2, 3))
+    want = np.einsum("nchwrs,kcrs->nkhw", windows[:, :, :, ::2], w)
+    np.testing.assert_allclose(got.to_host(), want, rtol=1e-4)
+    kernel = nc.build_matmul_kernel(on.queue, 4, 3, 5) if on.backend == "cl" else None
+    if kernel is not None:
+        np.testing.assert_allclose(kernel(nc.Tensor(a), nc.Tensor(b)).to_host(), a @ b, rtol=1e-5)
+
+
+def test_functions_with_values(on):
+    x = nc.Tensor([-1.0, math.nan, 2.0])
+    np.testing.assert_array_equal(nc.relu(x).to_host(), np.float32([0, math.nan, 2]))
+    assert nc.ops.where(x > 0, x, 0.0).tolist() == [0, 0, 2]
+    assert nc.ops.maximum(x, 1.0).tolist()[2] == 2 and nc.ops.clamp(x, 0, 1).tolist()[2] == 1
+    values, places = nc.ops.topk(nc.Tensor([3.0, 1.0, 2.0]), 2)
+    assert values.tolist() == [3, 2] and places.tolist() == [0, 2]
+    assert nc.ops.concat([x, x]).shape == (6,) and nc.ops.stack([x, x], 1).shape == (3, 2)
+    assert [part.shape[0] for part in nc.ops.split(x, [1, 2])] == [1, 2]
+    with pytest.raises(TypeError):
+        nc.ops.add(1, 2)
+    assert nc.softmax(nc.Tensor([100.0, 0.0])).tolist()[0] == pytest.approx(1)
+    assert nc.ops.softplus(nc.Tensor([100.0])).item() == 100
+
+
+@settings(max_examples=40, deadline=None)
+@given(hnp.arrays(st.sampled_from([np.float32, np.int64, np.uint8]), small, elements=st.integers(0, 100)))
+def test_round_trip_of_any_shape(values):
+    with nc.device("cpu"):
+        np.testing.assert_array_equal(nc.Tensor(values).to_host(), values)
