@@ -103,6 +103,19 @@ void finish_all_queues() noexcept {
   }
 }
 
+void finish_queues_before_exit_handlers() noexcept {
+  // exit() destroys the thread_local objects of its caller first. In any other thread than the main
+  // one the destructor only says that the thread ended.
+  struct Guard {
+    bool armed = false;
+    ~Guard() {
+      if (armed && ::getpid() == ::gettid() && process::calls_allowed()) finish_all_queues();
+    }
+  };
+  thread_local Guard guard;
+  guard.armed = true;
+}
+
 Context Context::wrap(_cl_context* context) {
   process::require("Context");
   check<ArgumentError>(context != nullptr, "[Context] the OpenCL context must not be null");

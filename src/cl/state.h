@@ -79,4 +79,10 @@ const char* intern(std::string_view name);
 // Finishes every queue that is alive. Called at exit.
 void finish_all_queues() noexcept;
 
+// For threads that launch kernels: when the main thread is one of them and calls exit or returns
+// from main, the queues are finished before any exit handler runs. A driver may still be compiling
+// a kernel then, in a thread of its own, with static objects of its compiler that were made after
+// our exit handler was registered and would be destroyed before it is called.
+void finish_queues_before_exit_handlers() noexcept;
+
 }  // namespace netcl

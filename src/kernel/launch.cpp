@@ -394,6 +394,7 @@ Event enqueue_kernel(const Queue& queue, KernelState& kernel, const WorkSize& gl
   for (std::size_t i = 0; i < args.size(); ++i) binder.bind(i, args[i]);
   wait_for_others(queue, binder.other_queues());
   queue.state().recent.add(kernel.interned);
+  finish_queues_before_exit_handlers();
   cl::enqueue(queue.get(), target, global.rank(), global.data(),
               padded.empty() ? nullptr : padded.data(), &done);
   if (own) [[unlikely]]

@@ -340,7 +340,7 @@ TEST(FusionProperty, GradientsOnTheCpuBackend) {
 
 TEST(FusionProperty, GradientsOnOpenCL) {
   NETCL_NEED_OPENCL();
-  compare_gradients(test::opencl_devices()[0].queue, 5000, graphs_on_opencl(15), 5e-3);
+  compare_gradients(test::opencl_devices()[0].queue, 5000, graphs_on_opencl(6), 5e-3);
 }
 
 TEST(FusionProperty, RandomGraphsOnTheCpuBackend) {
@@ -349,7 +349,7 @@ TEST(FusionProperty, RandomGraphsOnTheCpuBackend) {
 
 TEST(FusionProperty, RandomGraphsOnOpenCL) {
   NETCL_NEED_OPENCL();
-  compare_graphs(test::opencl_devices()[0].queue, 0, graphs_on_opencl(60), 2e-3);
+  compare_graphs(test::opencl_devices()[0].queue, 0, graphs_on_opencl(24), 2e-3);
 }
 
 }  // namespace

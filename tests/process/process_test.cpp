@@ -309,6 +309,28 @@ TEST(Exit, PendingWorkIsFinished) {
   if (device_profile(manager().default_device("opencl").queue).is_cpu) EXPECT_EQ(memory[9], 7);
 }
 
+// PoCL compiles in its worker threads at the first launch. A process that ends meanwhile must not
+// take the compiler's static objects away under it. The role makes the source new to every cache.
+TEST(Exit, WhileTheDriverStillCompiles) {
+  NETCL_NEED_OPENCL();
+  const auto now = std::to_string(std::chrono::system_clock::now().time_since_epoch().count());
+  if (!child_role()) {
+    for (int i = 0; i < 4; ++i)
+      EXPECT_EQ(ChildProcess(now + "." + std::to_string(i)).wait(), 0) << i;
+    return;
+  }
+  const auto queue = manager().default_device("opencl").queue;
+  std::string body = "float a = x[get_global_id(0)] + " + *child_role() + "e-30f;\n";
+  for (int i = 0; i < 6; ++i)
+    body += "for (int j = 0; j < n; ++j) a = sin(a) * x[j] + " + std::to_string(i) + ";\n";
+  const KernelSpec spec{
+      .name = "fresh",
+      .src = "__kernel void fresh(__global float* x, int n) {\n" + body + "x[0] = a;\n}\n",
+      .workgroup_size = 1,
+      .tune = false};
+  spec.build(queue).run(queue, 1, 1, *new Tensor(Tensor::empty(queue, {8}, DType::float32)), 1);
+}
+
 TEST(Exit, UseAfterExitBeganIsAnErrorNotACrash) {
   if (!child_role()) {
     EXPECT_EQ(ChildProcess("late").wait(), 17);
