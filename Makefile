@@ -14,7 +14,7 @@ PYTHON := .venv/bin/python
 say = @printf '\n== %s\n' "$(1)"
 
 .PHONY: help setup build test demo bench format lint tidy dev test-dev test-release test-asan \
-  test-tsan test-cpu-only test-torch test-large test-fusion selftest docs-ops wheel test-wheel clean
+  test-tsan test-cpu-only test-torch test-large test-fusion test-faults selftest docs-ops wheel test-wheel clean
 
 help:  ## this list
 	@echo "netcl: targets"
@@ -102,6 +102,11 @@ test-wheel: wheel  ## install the wheel into a fresh environment and run the Pyt
 	@cd build && XDG_CACHE_HOME="$(CURDIR)/build/release/test-cache" PYTHONDONTWRITEBYTECODE=1 \
 	  wheel-venv/bin/python -m pytest -q -p no:cacheprovider "$(CURDIR)/tests/python" \
 	  --ignore="$(CURDIR)/tests/python/test_references.py" --ignore="$(CURDIR)/tests/python/test_files.py"
+
+test-faults: build  ## every OpenCL call of a session fails once with every plausible code
+	$(call say,test: faults)
+	@FAULT_TURNS=4 OPENCL_LAYERS=$(CURDIR)/build/release/libnetcl_fault_layer.so \
+	  build/release/bin/faults_test
 
 docs-ops: build  ## write the table of docs/ops.md again
 	@scripts/update_ops_table.py build/release/bin/netcl

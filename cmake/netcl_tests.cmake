@@ -64,6 +64,8 @@ foreach(dir IN LISTS netcl_test_dirs)
     set(main GTest::gtest)
   endif()
   netcl_executable(${layer}_test INTERNAL SOURCES ${sources} LIBRARIES ${netcl_test_libraries} ${main})
+  # What is tested is the library; optimising the tests themselves only makes a fresh build longer.
+  target_compile_options(${layer}_test PRIVATE -O0)
   if(TARGET netcl_cli)
     add_dependencies(${layer}_test netcl_cli)
   endif()
@@ -98,6 +100,16 @@ foreach(dir IN LISTS netcl_test_dirs)
     endif()
   endif()
 endforeach()
+
+# An OpenCL layer that fails calls, and the test that runs behind it.
+if(NETCL_OPENCL)
+  add_library(netcl_fault_layer SHARED "${PROJECT_SOURCE_DIR}/tests/fault_layer/fault_layer.cpp")
+  target_include_directories(netcl_fault_layer PRIVATE "${PROJECT_SOURCE_DIR}/tests")
+  target_link_libraries(netcl_fault_layer PRIVATE netcl_flags netcl_internal)
+  add_dependencies(faults_test netcl_fault_layer)
+  set_tests_properties(faults PROPERTIES
+    ENVIRONMENT "${netcl_test_env};OPENCL_LAYERS=$<TARGET_FILE:netcl_fault_layer>")
+endif()
 
 file(GLOB netcl_test_scripts CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/scripts/*.sh")
 foreach(script IN LISTS netcl_test_scripts)

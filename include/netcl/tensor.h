@@ -75,7 +75,7 @@ class HostArray {
 class AsyncHostArray {
  public:
   AsyncHostArray(HostArray array, Event done) : array_(std::move(array)), done_(std::move(done)) {}
-  ~AsyncHostArray();  // waits: the device must not write into freed memory
+  ~AsyncHostArray();  // does not wait: memory that the device still writes is freed afterwards
   AsyncHostArray(AsyncHostArray&&) = default;
   AsyncHostArray& operator=(AsyncHostArray&& other) noexcept;
   const HostArray& wait();

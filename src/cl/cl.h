@@ -73,7 +73,12 @@ Event marker(Queued queue);
 void barrier(Queued queue, WaitList wait_for);
 void flush(Queued queue);
 void finish(Queued queue);
+// After a wait for a transfer failed or was interrupted: its memory is the caller's, who may free
+// it now. Waits for the queue, whatever the outcome.
+void see_the_end(Queued queue) noexcept;
 
+// What DeviceError::call() says of a command that failed while it ran.
+inline constexpr const char* kAsynchronousCommand = "asynchronous command";
 enum class Progress { pending, complete };
 Progress event_progress(_cl_event* event);  // throws when the command failed
 void wait_blocking(_cl_event* event);

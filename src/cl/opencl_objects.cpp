@@ -147,6 +147,10 @@ std::mutex& enqueue_mutex(cl_command_queue queue) {
   return (*mutexes)[(reinterpret_cast<std::uintptr_t>(queue) >> 6) % mutexes->size()];
 }
 
+void see_the_end(Queued queue) noexcept {
+  if (const auto* cl = api_if_alive()) cl->Finish(queue);
+}
+
 namespace {
 
 // Runs `enqueue(event)` under the queue's lock. A blocking command waits after the lock is
@@ -160,7 +164,13 @@ void submit(Queued queue, const char* call, bool blocking, Event* done, Enqueue&
     check(call, enqueue(slot.get()));
   }
   slot.commit();
-  if (blocking) wait_blocking((done == nullptr ? own : *done).get());
+  if (!blocking) return;
+  try {
+    wait_blocking((done == nullptr ? own : *done).get());
+  } catch (...) {
+    see_the_end(queue);
+    throw;
+  }
 }
 
 }  // namespace
@@ -258,7 +268,7 @@ Progress event_progress(_cl_event* event) {
   check("clGetEventInfo", api("clGetEventInfo")
                               .GetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status,
                                             &status, nullptr));
-  if (status < 0) raise("asynchronous command", status);
+  if (status < 0) raise(kAsynchronousCommand, status);
   return status == CL_COMPLETE ? Progress::complete : Progress::pending;
 }
 

@@ -9,14 +9,23 @@
 namespace netcl::cl {
 namespace {
 
-std::string parameter_text(const Api& cl, cl_kernel kernel, cl_uint index,
-                           cl_kernel_arg_info what) {
+// False where the driver does not know its parameters (without -cl-kernel-arg-info, or of a
+// binary); trouble of the moment is an error, so that nothing half known is kept.
+bool knows_parameter(cl_int code) {
+  if (code == CL_OUT_OF_RESOURCES || code == CL_OUT_OF_HOST_MEMORY)
+    raise("clGetKernelArgInfo", code);
+  return code == CL_SUCCESS;
+}
+
+bool ask_text(const Api& cl, cl_kernel kernel, cl_uint index, cl_kernel_arg_info what,
+              std::string& text) {
   std::size_t size = 0;
-  if (cl.GetKernelArgInfo(kernel, index, what, 0, nullptr, &size) != CL_SUCCESS) return {};
-  std::string text(size, '\0');
-  if (cl.GetKernelArgInfo(kernel, index, what, size, text.data(), nullptr) != CL_SUCCESS) return {};
+  if (!knows_parameter(cl.GetKernelArgInfo(kernel, index, what, 0, nullptr, &size))) return false;
+  text.resize(size);
+  if (!knows_parameter(cl.GetKernelArgInfo(kernel, index, what, size, text.data(), nullptr)))
+    return false;
   text.resize(std::min(text.find('\0'), size));
-  return text;
+  return true;
 }
 
 AddressSpace address_space(cl_kernel_arg_address_qualifier qualifier) {
@@ -143,14 +152,15 @@ std::optional<std::vector<KernelParameter>> kernel_parameters(_cl_kernel* kernel
   for (cl_uint i = 0; i < parameters.size(); ++i) {
     auto& parameter = parameters[i];
     cl_kernel_arg_address_qualifier space = CL_KERNEL_ARG_ADDRESS_PRIVATE;
-    if (cl.GetKernelArgInfo(kernel, i, CL_KERNEL_ARG_ADDRESS_QUALIFIER, sizeof space, &space,
-                            nullptr) != CL_SUCCESS)
-      return std::nullopt;
     cl_kernel_arg_type_qualifier qualifier = 0;
-    cl.GetKernelArgInfo(kernel, i, CL_KERNEL_ARG_TYPE_QUALIFIER, sizeof qualifier, &qualifier,
-                        nullptr);
-    parameter.name = parameter_text(cl, kernel, i, CL_KERNEL_ARG_NAME);
-    parameter.type = parameter_text(cl, kernel, i, CL_KERNEL_ARG_TYPE_NAME);
+    const auto ask = [&](cl_kernel_arg_info what, auto& value) {
+      return knows_parameter(cl.GetKernelArgInfo(kernel, i, what, sizeof value, &value, nullptr));
+    };
+    if (!ask(CL_KERNEL_ARG_ADDRESS_QUALIFIER, space) ||
+        !ask(CL_KERNEL_ARG_TYPE_QUALIFIER, qualifier) ||
+        !ask_text(cl, kernel, i, CL_KERNEL_ARG_NAME, parameter.name) ||
+        !ask_text(cl, kernel, i, CL_KERNEL_ARG_TYPE_NAME, parameter.type))
+      return std::nullopt;
     parameter.space = address_space(space);
     parameter.read_only =
         parameter.space == AddressSpace::constant || (qualifier & CL_KERNEL_ARG_TYPE_CONST) != 0;

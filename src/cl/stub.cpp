@@ -62,6 +62,7 @@ Event marker(Queued) { absent("clEnqueueMarkerWithWaitList"); }
 void barrier(Queued, WaitList) { absent("clEnqueueBarrierWithWaitList"); }
 void flush(Queued) { absent("clFlush"); }
 void finish(Queued) { absent("clFinish"); }
+void see_the_end(Queued) noexcept {}
 Progress event_progress(_cl_event*) { absent("clGetEventInfo"); }
 void wait_blocking(_cl_event*) { absent("clWaitForEvents"); }
 EventTimes event_times(_cl_event*) { absent("clGetEventProfilingInfo"); }

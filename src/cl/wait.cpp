@@ -13,6 +13,7 @@
 #include "base/interrupt.h"
 #include "base/process.h"
 #include "cl/cl.h"
+#include "cl/in_flight.h"
 #include "cl/state.h"
 #include "netcl/runtime.h"
 
@@ -72,6 +73,7 @@ void wait_for_queue(const Queue& queue, double seconds) {
     flush(queue.get());
     poll_until_complete(event, seconds);
   });
+  free_ended();
 }
 
 }  // namespace cl

@@ -42,12 +42,21 @@ std::string short_variant(const char* name) {
   return std::string(all.substr(all.find('.') + 1));
 }
 
+std::uint64_t hash_of(std::string_view text) {
+  std::uint64_t hash = 1469598103934665603ULL;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
+  return hash;
+}
+
 // The data belong to op, sample and dtype: every variant computes on the same numbers.
 std::uint64_t seed_of(const Case& one) {
-  std::uint64_t hash = 1469598103934665603ULL;
-  for (const char c : one.op->name + "/" + one.sample->id + "/" + short_name(one.dtype))
-    hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
-  return hash;
+  return hash_of(one.op->name + "/" + one.sample->id + "/" + short_name(one.dtype));
+}
+
+// Whether a run of every n-th case has the d-th of several dtypes: the first, and one of the
+// others.
+bool has_turn(const OpDef& op, std::size_t d, std::size_t dtypes) {
+  return d == 0 || d == 1 + hash_of(op.name) % (dtypes - 1);
 }
 
 std::vector<std::string> ways_of(const OpDef& op, const Queue& queue) {
@@ -182,7 +191,7 @@ std::vector<Case> cases_of(const OpDef& op, const std::vector<OpSample>& samples
       const auto& sample = samples[s];
       const auto& dtypes = sample.dtypes.empty() ? op.dtypes : sample.dtypes;
       for (std::size_t d = 0; d < dtypes.size(); ++d) {
-        if ((w + s + d) % stride != 0) continue;
+        if (stride > 1 && ((w + s + d) % stride != 0 || !has_turn(op, d, dtypes.size()))) continue;
         const bool chosen = ways[w] == "auto" || ways.size() == 1;
         const bool other = dtypes[d] != op.dtypes[0];
         if (options.quick && !chosen && other) continue;

@@ -3,6 +3,7 @@
 #include "base/env.h"
 #include "base/log.h"
 #include "base/process.h"
+#include "cl/in_flight.h"
 #include "netcl/tensor.h"
 #include "tensor/convert.h"
 
@@ -47,11 +48,11 @@ AsyncHostArray& AsyncHostArray::operator=(AsyncHostArray&& other) noexcept {
 }
 
 void AsyncHostArray::settle() noexcept {
-  if (!done_ || !process::calls_allowed()) return;
+  if (cl::has_ended(done_)) return;
   try {
-    done_.wait();
-  } catch (const std::exception& error) {
-    log::warn(error.what());
+    cl::keep_until_ended(done_, std::make_shared<HostArray>(array_));
+  } catch (...) {
+    static_cast<void>(new (std::nothrow) HostArray(std::move(array_)));  // never freed
   }
 }
 

@@ -1,5 +1,6 @@
 // The OpenCL backend: transfers through the queue, copies and random numbers by kernels.
 #include "base/check.h"
+#include "base/log.h"
 #include "cl/cl.h"
 #include "cl/recording.h"
 #include "cl/state.h"
@@ -63,9 +64,19 @@ Event OpenCLBackend::download(const DeviceArray& from, std::size_t offset, std::
   queue_.state().recent.add("download");
   Event done;
   cl::read(queue_.get(), from->buffer(), offset, bytes, to, false, &done);
-  cl::flush(queue_.get());
+  try {
+    cl::flush(queue_.get());
+  } catch (const DeviceError& error) {
+    // The command is in the queue and its event must not be lost; waiting for it flushes again.
+    log::debug(1, "{}", error.what());
+  }
   if (!blocking) return done;
-  cl::wait(done, 0, &queue_.state());
+  try {
+    cl::wait(done, 0, &queue_.state());
+  } catch (...) {
+    cl::see_the_end(queue_.get());
+    throw;
+  }
   return {};
 }
 
@@ -89,13 +100,17 @@ void OpenCLBackend::copy(const Shape& shape, const StridedView& to, const Stride
   if (!needs_host(queue_, to.dtype, from.dtype))
     return copy_axes(queue_, axes, to, to.offset, from, from.offset);
   // Both arrays as a whole visit the host; the target comes too because the view may have gaps.
-  std::vector<std::byte> source(from.array->bytes), target(to.array->bytes);
-  download(from.array, 0, source.size(), source.data(), true);
-  download(to.array, 0, target.size(), target.data(), true);
-  host_copy(axes, target.data() + to.offset * static_cast<std::int64_t>(size_of(to.dtype)),
-            to.dtype, source.data() + from.offset * static_cast<std::int64_t>(size_of(from.dtype)),
-            from.dtype);
-  upload(to.array, 0, target.data(), target.size(), TransferOptions(false, false));
+  const auto bytes_at = [this](const StridedView& view) {
+    return to_host(view.array, {static_cast<std::int64_t>(view.array->bytes)}, DType::uint8);
+  };
+  const auto source = bytes_at(from);
+  auto target = bytes_at(to);
+  const auto place = [](auto bytes, const StridedView& view) {
+    return bytes.data() + view.offset * static_cast<std::int64_t>(size_of(view.dtype));
+  };
+  host_copy(axes, place(target.values<std::uint8_t>(), to), to.dtype,
+            place(source.values<std::uint8_t>(), from), from.dtype);
+  upload(to.array, 0, target.data(), target.nbytes(), TransferOptions(false, false));
 }
 
 void OpenCLBackend::random(const DeviceArray& to, std::int64_t count, DType dtype,

@@ -5,6 +5,7 @@
 
 #include "base/env.h"
 #include "cl/cl.h"
+#include "cl/in_flight.h"
 #include "cl/state.h"
 #include "netcl/error.h"
 
@@ -22,7 +23,9 @@ void UploadQueue::retire(std::size_t room_for) {
     } catch (const Interrupted&) {
       throw;  // the transfer goes on and still needs its memory
     } catch (...) {
+      const auto oldest = std::make_shared<Transfer>(std::move(transfers_.front()));
       drop_oldest();
+      cl::keep_until_ended(oldest->done, oldest);
       throw;
     }
     drop_oldest();
@@ -30,7 +33,7 @@ void UploadQueue::retire(std::size_t room_for) {
 }
 
 void UploadQueue::drop_oldest() {
-  bytes_ -= transfers_.front().bytes;
+  bytes_ -= transfers_.front().bytes;  // also after its memory was moved elsewhere
   transfers_.pop_front();
 }
 
@@ -50,9 +53,9 @@ void UploadQueue::upload(const Queue& queue, const Buffer& to, std::size_t offse
   }
   std::memcpy(staging, from, bytes);
   cl::write(queue.get(), to, offset, bytes, staging, false, &transfer.done);
-  cl::flush(queue.get());
   bytes_ += bytes;
   transfers_.push_back(std::move(transfer));
+  cl::flush(queue.get());  // last: when it fails the transfer is under way all the same
 }
 
 std::shared_ptr<UploadQueue> uploads_of(const Queue& queue) {
