@@ -32,7 +32,13 @@ if(TARGET netcl_cli)
   add_dependencies(netcl_extension netcl_cli)
 endif()
 
+# Type stubs of the extension, in netcl/_netcl/ (a folder without __init__.py, which imports pass over).
+nanobind_add_stub(netcl_stubs RECURSIVE INCLUDE_PRIVATE MODULE netcl._netcl
+  OUTPUT_PATH "${netcl_package}" OUTPUT "${netcl_package}/_netcl/__init__.pyi"
+  PYTHON_PATH "${PROJECT_BINARY_DIR}/python" DEPENDS netcl_extension)
+
 if(SKBUILD)
+  install(DIRECTORY "${netcl_package}/_netcl" DESTINATION netcl COMPONENT python FILES_MATCHING PATTERN "*.pyi")
   install(TARGETS netcl_extension LIBRARY DESTINATION netcl COMPONENT python)
   install(TARGETS netcl_cli RUNTIME DESTINATION netcl/bin COMPONENT python)
 endif()

@@ -79,11 +79,13 @@ void bind_tape(nb::module_& m) {
                          ">>> tape.backward(loss)\n"
                          ">>> w.grad.tolist()\n[4.0]\n")
       .def(nb::init<>())
-      .def("__enter__",
-           [](nb::handle self) {
-             nb::cast<PythonTape&>(self).start();
-             return self;
-           })
+      .def(
+          "__enter__",
+          [](nb::handle self) {
+            nb::cast<PythonTape&>(self).start();
+            return self;
+          },
+          nb::sig("def __enter__(self) -> Tape"))
       .def("__exit__", [](PythonTape& self, nb::args) { self.stop(); })
       .def("start", &PythonTape::start)
       .def("stop", &PythonTape::stop)

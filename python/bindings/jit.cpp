@@ -32,11 +32,13 @@ void bind_fusion(nb::module_& m) {
   nb::class_<Scope>(m, "FusionScope",
                     "Inside `with FusionScope():` chains of ops become one kernel.")
       .def(nb::init<>())
-      .def("__enter__",
-           [](nb::handle self) {
-             nb::cast<Scope&>(self).enter();
-             return self;
-           })
+      .def(
+          "__enter__",
+          [](nb::handle self) {
+            nb::cast<Scope&>(self).enter();
+            return self;
+          },
+          nb::sig("def __enter__(self) -> FusionScope"))
       .def(
           "__exit__",
           [](Scope& self, nb::handle type, nb::handle, nb::handle) { self.leave(!type.is_none()); },

@@ -29,7 +29,9 @@ void bind_lease(nb::module_& m) {
       .def_prop_ro("bucket_size", &BufferHandle::bucket_size, "As allocated.")
       .def("release", &BufferHandle::release, "Back to the pool; a second time does nothing.")
       .def("__bool__", [](const BufferHandle& h) { return static_cast<bool>(h); })
-      .def("__enter__", [](nb::handle self) { return self; })
+      .def(
+          "__enter__", [](nb::handle self) { return self; },
+          nb::sig("def __enter__(self) -> BufferHandle"))
       .def("__exit__", [](BufferHandle& h, nb::args) { h.release(); });
   nb::class_<PoolStats>(m, "PoolStats", "What a pool did so far.")
       .def(nb::init<>())

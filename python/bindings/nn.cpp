@@ -87,11 +87,14 @@ void collect(const nn::Module& module, const std::string& prefix, nb::list& into
 void add_attributes(nb::class_<nn::Module, PythonModule>& m) {
   m.def("__setattr__", &set_attribute, "name"_a, "value"_a.none())
       .def("__delattr__", &delete_attribute)
-      .def("__getattr__", &get_attribute)
-      .def("__call__",
-           [](nb::handle self, const nb::args& args, const nb::kwargs& kwargs) {
-             return nb::object(self.attr("forward")(*args, **kwargs));
-           })
+      .def("__getattr__", &get_attribute,
+           nb::sig("def __getattr__(self, name: str, /) -> typing.Any"))
+      .def(
+          "__call__",
+          [](nb::handle self, const nb::args& args, const nb::kwargs& kwargs) {
+            return nb::object(self.attr("forward")(*args, **kwargs));
+          },
+          nb::sig("def __call__(self, *args, **kwargs) -> typing.Any"))
       .def("forward", &nn::Module::forward, "x"_a, unlocked())
       .def(
           "register_buffer",
@@ -158,12 +161,14 @@ void add_modes(nb::class_<nn::Module, PythonModule>& m) {
          nb::cast<nn::Module&>(self).train(on);
          return self;
        },
-       "on"_a = true)
-      .def("eval",
-           [](nb::handle self) {
-             nb::cast<nn::Module&>(self).eval();
-             return self;
-           })
+       "on"_a = true, nb::sig("def train(self, on: bool = True) -> typing.Any"))
+      .def(
+          "eval",
+          [](nb::handle self) {
+            nb::cast<nn::Module&>(self).eval();
+            return self;
+          },
+          nb::sig("def eval(self) -> typing.Any"))
       .def_prop_ro("training", &nn::Module::is_training)
       .def(
           "to",
@@ -183,21 +188,22 @@ void add_modes(nb::class_<nn::Module, PythonModule>& m) {
             }
             return self;
           },
-          "device"_a, "Moves everything; optimisers are to be made afterwards.")
+          "device"_a, nb::sig("def to(self, device: typing.Any) -> typing.Any"),
+          "Moves everything; optimisers are to be made afterwards.")
       .def(
           "astype",
           [](nb::handle self, const DTypeArg& dtype) {
             nb::cast<nn::Module&>(self).astype(dtype);
             return self;
           },
-          "dtype"_a)
+          "dtype"_a, nb::sig("def astype(self, dtype: typing.Any) -> typing.Any"))
       .def(
           "requires_grad_",
           [](nb::handle self, bool on) {
             nb::cast<nn::Module&>(self).set_requires_grad(on);
             return self;
           },
-          "on"_a = true)
+          "on"_a = true, nb::sig("def requires_grad_(self, on: bool = True) -> typing.Any"))
       .def("zero_grad", &nn::Module::zero_grad)
       .def("describe", &nn::Module::describe)
       .def("__repr__", [](const nn::Module& x) {

@@ -38,8 +38,11 @@ void add_in_place(nb::class_<Tensor>& t, const char* name, const char* method, I
     op(x, value);
     return self;
   };
-  t.def(name, apply_in_place, nb::is_operator());
-  t.def(method, apply_in_place, "other"_a);
+  const auto signature = [](const char* which) {
+    return "def " + std::string(which) + "(self, other: typing.Any) -> Tensor";
+  };
+  t.def(name, apply_in_place, nb::is_operator(), nb::sig(signature(name).c_str()));
+  t.def(method, apply_in_place, "other"_a, nb::sig(signature(method).c_str()));
 }
 
 Tensor floor_divide(const ops::Operand& a, const ops::Operand& b) {
@@ -89,7 +92,8 @@ void add_operators(nb::class_<Tensor>& t) {
              return ops::matmul(left, b);
            })
       .def("__neg__", &ops::neg, unlocked())
-      .def("__pos__", [](nb::handle self) { return self; })
+      .def(
+          "__pos__", [](nb::handle self) { return self; }, nb::sig("def __pos__(self) -> Tensor"))
       .def("__abs__", &ops::abs, unlocked())
       .def("__invert__", &ops::logical_not, unlocked())
       .def("__hash__",

@@ -1,4 +1,6 @@
 // Element-wise ops, reductions, indexing: the functions of netcl.ops and methods of Tensor.
+#include <chrono>
+
 #include "common.h"
 #include "netcl/nn.h"
 
@@ -210,13 +212,26 @@ void add_op_methods(nb::class_<Tensor>& tensor) {
             ops::fill_(x, value);
             return self;
           },
-          "value"_a);
+          "value"_a, nb::sig("def fill_(self, value: float) -> Tensor"));
+}
+
+// Seconds per call of a unary op without Python in between, for bench/python_overhead.py.
+double time_unary(const std::string& name, const Tensor& x, int count) {
+  for (const auto& op : kUnary) {
+    if (op.name != name) continue;
+    const auto start = std::chrono::steady_clock::now();
+    for (int i = 0; i < count; ++i) op.function(x);
+    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start;
+    return passed.count() / count;
+  }
+  throw ArgumentError("[time_unary] there is no such op: " + name);
 }
 
 void bind_ops(nb::module_& parent) {
   nb::module_ m = parent.def_submodule("ops", "Operations on tensors.");
   add_shared(m);
   bind_elementwise(m);
+  m.def("_time_unary", &time_unary, "name"_a, "x"_a, "count"_a, unlocked());
 }
 
 }  // namespace netcl::python

@@ -49,11 +49,13 @@ void bind_timers(nb::module_& m) {
             new (self) Region(name, queue ? queue->get() : Queue());
           },
           "name"_a, "queue"_a = nb::none())
-      .def("__enter__",
-           [](nb::handle self) {
-             nb::cast<Region&>(self).enter();
-             return self;
-           })
+      .def(
+          "__enter__",
+          [](nb::handle self) {
+            nb::cast<Region&>(self).enter();
+            return self;
+          },
+          nb::sig("def __enter__(self) -> timing_region"))
       .def("__exit__", [](Region& self, nb::args) { self.leave(); });
 }
 

@@ -199,7 +199,7 @@ void add_properties(nb::class_<Tensor>& t) {
             nb::cast<Tensor&>(self).set_requires_grad(on);
             return self;
           },
-          "on"_a = true)
+          "on"_a = true, nb::sig("def requires_grad_(self, on: bool = True) -> Tensor"))
       .def_prop_rw(
           "grad", [](const Tensor& x) { return tensor_or_none(x.grad()); },
           [](const Tensor& x, std::optional<Tensor> gradient) {
@@ -248,7 +248,8 @@ void add_copies(nb::class_<Tensor>& t) {
             }
             return self;
           },
-          "values"_a, "Replace the values in place; equal shapes, the dtype is converted.")
+          "values"_a, nb::sig("def write(self, values: typing.Any) -> Tensor"),
+          "Replace the values in place; equal shapes, the dtype is converted.")
       .def("clone", &Tensor::clone, unlocked())
       .def("copy", &Tensor::clone, unlocked())
       .def("__copy__", &Tensor::clone, unlocked())

@@ -22,7 +22,7 @@ from ._netcl.ops import (
 )
 from ._types import DType, Shape
 from .errors import Error
-from . import autograd, core, data, device, io, nn, ops, optim, profiling, runtime, train
+from . import autograd, core, data, device, io, nn, ops, optim, profiling, progress, runtime, train
 from .core.kernel_selector import KernelSpec
 from .train import fit
 
@@ -54,6 +54,7 @@ __all__ = [
     "ops",
     "optim",
     "profiling",
+    "progress",
     "reduce_sum",
     "relu",
     "runtime",

@@ -220,8 +220,16 @@ DeviceHandle DeviceManager::default_device(std::string_view selector) {
   if (auto handle = find_device(selector)) return *handle;
   const auto shown = lower(selector) == "auto" ? "NETCL_DEVICE=" + env::text("NETCL_DEVICE")
                                                : std::string(selector);
-  fail<DeviceError>("[device] a selector must match a device: '{}'; there are: {}", shown,
-                    listing(discover()));
+  const auto found = discover();
+  const char* help =
+      !found.empty() ? ""
+      : cl::is_built_in()
+          ? ". No OpenCL device was found: install a driver (pocl-opencl-icd for any CPU, "
+            "intel-opencl-icd, mesa-opencl-icd or the vendor's own for GPUs); "
+            "`netcl doctor` looks for what is missing"
+          : ". This netcl was built without OpenCL: install one built with it";
+  fail<DeviceError>("[device] a selector must match a device: '{}'; there are: {}{}", shown,
+                    listing(found), help);
 }
 
 bool built_with_opencl() { return cl::is_built_in(); }

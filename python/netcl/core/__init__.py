@@ -1,5 +1,6 @@
 """Devices, tensors, memory, kernels."""
 
+from . import backend, capabilities, device, device_profile, kernels, memory, tensor
 from .._netcl import BufferHandle, BufferPool, DeviceHandle, DeviceManager, Tensor, manager
 from .kernel_selector import KernelSpec
 
@@ -10,5 +11,12 @@ __all__ = [
     "DeviceManager",
     "KernelSpec",
     "Tensor",
+    "backend",
+    "capabilities",
+    "device",
+    "device_profile",
+    "kernels",
     "manager",
+    "memory",
+    "tensor",
 ]
