@@ -143,6 +143,8 @@ if(TARGET netcl_extension)
   netcl_add_test(python.package LABELS python COMMAND ${package_test} ENV ${package_env})
   netcl_add_test(python.package.no_driver LABELS python no_driver COMMAND ${package_test}
     ENV ${package_env} "OCL_ICD_VENDORS=${netcl_empty_vendors}")
+  # Long only while the kernel cache is empty.
+  set_tests_properties(python.package PROPERTIES TIMEOUT 1200 COST 900)
 endif()
 
 file(GLOB netcl_examples CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/examples/*.cpp")
