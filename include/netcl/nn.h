@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "netcl/kernel.h"
 #include "netcl/ops.h"
 #include "netcl/tensor.h"
 
@@ -39,6 +40,17 @@ struct NamedTensor {
 using ConfigValue =
     std::variant<bool, std::int64_t, double, std::vector<std::int64_t>, std::string>;
 using Config = std::vector<std::pair<std::string, ConfigValue>>;
+
+// A kernel as a module launched it, for Autotuner::add and for looking at.
+struct KernelLaunch {
+  std::string name;
+  Kernel kernel;
+  WorkSize global_size, local_size;
+  // As they were; their memory lives as long as this does, but its values may be others' by then.
+  std::vector<KernelArg> arguments;
+  bool is_free = false;  // the local size is not part of the algorithm: another one may be tried
+  std::shared_ptr<const void> memory;
+};
 
 class Module;
 using ModulePtr = std::shared_ptr<Module>;
@@ -75,6 +87,10 @@ class Module {
   Module& astype(DType dtype);      // of floating parameters and buffers, likewise
   void set_requires_grad(bool on);  // of all parameters
   void zero_grad() const;
+
+  // The kernels that forward(x) launches, in order: it is run once, in evaluation mode and unseen
+  // by tapes. None on the CPU backend.
+  std::vector<KernelLaunch> kernels(const Tensor& x);
 
   std::string to_string() const;  // the tree, one line per module
   std::string describe() const;   // "Conv2d(in=1, out=16, kernel=[3, 3])"

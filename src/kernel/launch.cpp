@@ -13,6 +13,7 @@
 #include "base/process.h"
 #include "cl/recording.h"
 #include "cl/state.h"
+#include "kernel/launch_listener.h"
 #include "kernel/source_scan.h"
 #include "netcl/capabilities.h"
 #include "profiling/recorder.h"
@@ -400,6 +401,8 @@ Event enqueue_kernel(const Queue& queue, KernelState& kernel, const WorkSize& gl
   if (own) [[unlikely]]
     cl::t_recorder->launch(describe(queue, kernel, std::move(own), global, padded, binder, args));
   binder.finish();
+  if (t_launch_listener != nullptr) [[unlikely]]
+    t_launch_listener->launched(kernel, global, padded, args);
   let_others_wait(done, queue, binder.other_queues());
   if (profiling::enabled())
     profiling::record_launch(queue, kernel.interned, done, memory_bytes(args));

@@ -14,6 +14,7 @@
 #include "cl/state.h"
 #include "kernel/binary_store.h"
 #include "kernel/build_log.h"
+#include "kernel/launch_listener.h"
 #include "netcl/capabilities.h"
 #include "netcl/program_cache.h"
 #include "profiling/recorder.h"
@@ -53,8 +54,8 @@ std::string joined(const std::vector<std::string>& options) {
 }
 
 Request make_request(const Context& context, const Device& device, const std::string& source,
-                     const std::vector<std::string>& options) {
-  Request request{context, device, source, joined(options), {}, {}};
+                     std::string options) {
+  Request request{context, device, source, std::move(options), {}, {}};
   Sha256 content;
   content.update_field(source);
   content.update_field(request.options);
@@ -224,14 +225,16 @@ std::shared_ptr<detail::KernelState> CompiledProgram::find(std::string_view name
   return nullptr;
 }
 
-std::shared_ptr<const CompiledProgram> compile(const Context& context, const Device& device,
-                                               const std::string& source,
-                                               const std::vector<std::string>& options) {
+namespace {
+
+// `options` are complete.
+ProgramPtr compile_with(const Context& context, const Device& device, const std::string& source,
+                        std::string options) {
   check<DeviceError>(static_cast<bool>(context),
                      "[build] a kernel needs an OpenCL device: the CPU "
                      "backend has none");
   profiling::start_from_environment();
-  const auto request = make_request(context, device, source, options);
+  const auto request = make_request(context, device, source, std::move(options));
   const auto map = context.state().attachments.get<ProgramMap>([] { return new ProgramMap(); });
   // One map serves all devices of the context; drivers of equal name may still be two devices.
   const auto slot = request.key + std::to_string(device.int_ptr());
@@ -258,6 +261,19 @@ std::shared_ptr<const CompiledProgram> compile(const Context& context, const Dev
     map->programs.erase(slot);
     throw;
   }
+}
+
+}  // namespace
+
+std::shared_ptr<const CompiledProgram> compile(const Context& context, const Device& device,
+                                               const std::string& source,
+                                               const std::vector<std::string>& options) {
+  return compile_with(context, device, source, joined(options));
+}
+
+std::shared_ptr<detail::KernelState> shared_kernel(const Context& context,
+                                                   const detail::KernelState& kernel) {
+  return compile_with(context, kernel.device, *kernel.source, kernel.options)->find(kernel.name);
 }
 
 ProgramCacheStats program_cache_stats() {

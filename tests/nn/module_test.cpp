@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "netcl/autograd.h"
+#include "netcl/autotuner.h"
 #include "netcl/nn.h"
 #include "support/devices.h"
 #include "support/errors.h"
@@ -152,6 +153,40 @@ TEST(ModelFile, mistakes_are_named) {
   expect(R"({"type": "Sequential", "layers": [{"type": "Flatten"}, {"type": "Dropout", "p": 2}]})",
          "layer 1 (Dropout): [Dropout] p must be");
   expect(R"({"type": "Conv2d", "in": 1, "out": 1, "kernel": [1, 2, 3]})", "a number or two");
+}
+
+TEST(Module, lists_the_kernels_it_launches) {
+  on_every_device([&](const Queue& queue) {
+    const auto model = small_model();
+    model->to(queue);
+    model->train();
+    const auto mean = model->named_buffers()[0].tensor.to_vector<float>();
+    const auto x = Tensor::random(queue, {2, 1, 8, 8}, 1);
+    const auto launches = model->kernels(x);
+    EXPECT_TRUE(model->is_training());
+    EXPECT_EQ(model->named_buffers()[0].tensor.to_vector<float>(), mean);
+    if (queue.is_cpu()) {
+      EXPECT_TRUE(launches.empty());
+      return;
+    }
+    ASSERT_GE(launches.size(), 4u);  // convolution, norm, pooling, product at least
+    Autotuner tuner(queue);
+    std::size_t added = 0;
+    for (const auto& one : launches) {
+      EXPECT_EQ(one.name, one.kernel.name());
+      EXPECT_GT(one.global_size.total(), 0u);
+      EXPECT_EQ(one.arguments.size(), one.kernel.parameters().size());
+      if (!one.is_free || added == 2) continue;
+      tuner.add(one.name, one.kernel, one.global_size, one.arguments);
+      ++added;
+    }
+    ASSERT_GT(added, 0u);
+    model->eval();
+    const auto before = (*model)(x).to_vector<float>();
+    EXPECT_GT(tuner.tune_all(queue, {.show_progress = false}), 0u);
+    EXPECT_FALSE(tuner.results().empty());
+    EXPECT_EQ((*model)(x).to_vector<float>(), before);
+  });
 }
 
 }  // namespace
