@@ -124,11 +124,14 @@ netcl_executable(reference_dump INTERNAL SOURCES "${PROJECT_SOURCE_DIR}/tests/re
   LIBRARIES nlohmann_json::nlohmann_json fmt::fmt-header-only)
 # Files of all formats against the packages that define them.
 netcl_executable(file_convert SOURCES "${PROJECT_SOURCE_DIR}/tests/file_convert/main.cpp")
+# Models as ONNX files, for onnxruntime.
+netcl_executable(onnx_export SOURCES "${PROJECT_SOURCE_DIR}/tests/onnx_export/main.cpp")
 if(EXISTS "${netcl_python}")
-  foreach(name references files)
+  foreach(name references files onnx)
     netcl_add_test(python.${name} LABELS python
       COMMAND "${netcl_python}" -m pytest -q -p no:cacheprovider "${PROJECT_SOURCE_DIR}/tests/python/test_${name}.py"
       ENV "NETCL_REFERENCE_DUMP=$<TARGET_FILE:reference_dump>" "NETCL_FILE_CONVERT=$<TARGET_FILE:file_convert>"
+        "NETCL_ONNX_EXPORT=$<TARGET_FILE:onnx_export>" "NETCL_BIN=${PROJECT_BINARY_DIR}/bin/netcl"
         PYTHONDONTWRITEBYTECODE=1)
   endforeach()
 endif()
@@ -137,7 +140,8 @@ endif()
 if(TARGET netcl_extension)
   set(package_test "${netcl_python}" -m pytest -q -p no:cacheprovider "${PROJECT_SOURCE_DIR}/tests/python"
     "--ignore=${PROJECT_SOURCE_DIR}/tests/python/test_references.py"
-    "--ignore=${PROJECT_SOURCE_DIR}/tests/python/test_files.py")
+    "--ignore=${PROJECT_SOURCE_DIR}/tests/python/test_files.py"
+    "--ignore=${PROJECT_SOURCE_DIR}/tests/python/test_onnx.py")
   set(package_env "PYTHONPATH=${PROJECT_BINARY_DIR}/python" PYTHONDONTWRITEBYTECODE=1
     "NETCL_EMPTY_VENDORS=${netcl_empty_vendors}")
   netcl_add_test(python.package LABELS python COMMAND ${package_test} ENV ${package_env})

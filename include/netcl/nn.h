@@ -388,6 +388,17 @@ class GPT : public Module {
 ModulePtr from_json(const std::string& text);
 std::string to_json(const Module& module);
 
+// A model as an ONNX file (operators of version 17, float32), for inputs like `example`: its first
+// axis is the batch, whose size is left open; the other sizes are fixed. The input is called
+// "input" and the result "output". ArgumentError for a layer that ONNX cannot express.
+struct OnnxOptions {
+  // Of images, per channel: the input is uint8, and the model sees pixel * scale + shift.
+  std::vector<float> scale, shift;
+  std::vector<std::pair<std::string, std::string>> metadata;
+};
+void save_onnx(const std::string& path, Module& module, const Tensor& example,
+               const OnnxOptions& options = {});
+
 // ---- losses; `prediction` and `target` broadcast
 using ops::cross_entropy;
 using ops::Reduction;

@@ -59,6 +59,10 @@ class Classifier {
   Tensor scale_, shift_;  // from uint8 to what the model sees
 };
 
+// As ONNX: images (N, channels, height, width) in uint8 to logits (N, classes); the classes are in
+// the metadata "classes", a list in JSON.
+void save_onnx(const std::string& path, const Classifier& classifier);
+
 // Where the data was that a checkpoint was made with; "" when it does not say.
 std::string checkpoint_data(const std::string& path);
 

@@ -80,6 +80,7 @@ std::vector<std::byte> encode_png(const HostArray& image) {
 
 void save_png(const std::string& path, const HostArray& image) {
   const auto bytes = encode_png(image);
+  remove_stale_temporaries(parent_directory(path));
   AtomicFile file(path);
   file.write(bytes);
   file.commit();

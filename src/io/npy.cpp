@@ -1,5 +1,6 @@
 // Single arrays in npy files.
 #include "base/check.h"
+#include "base/file.h"
 #include "base/file_stream.h"
 #include "io/array_bytes.h"
 #include "io/npy_header.h"
@@ -30,6 +31,7 @@ HostArray load_npy(const std::string& path) {
 void save_npy(const std::string& path, const HostArray& array) {
   require_array(array, "save_npy", path);
   const auto header = make_npy_header(array, "save_npy");
+  remove_stale_temporaries(parent_directory(path));
   AtomicFile file(path);
   file.write(bytes_of(header));
   file.write(bytes_of(array));

@@ -9,6 +9,7 @@
 #include "netcl/train.h"
 #include "nn/eval_scope.h"
 #include "train/classes.h"
+#include "train/scaling.h"
 
 namespace netcl::train {
 namespace {
@@ -73,6 +74,15 @@ Normalisation measure_normalisation(const data::Dataset& dataset, std::int64_t m
   return result;
 }
 
+std::pair<std::vector<float>, std::vector<float>> scale_and_shift(const Normalisation& given) {
+  std::vector<float> scale, shift;
+  for (std::size_t c = 0; c < given.mean.size(); ++c) {
+    scale.push_back(1 / (kLargest * given.deviation[c]));
+    shift.push_back(-given.mean[c] / given.deviation[c]);
+  }
+  return {scale, shift};
+}
+
 Classifier::Classifier(nn::ModulePtr model, std::vector<std::string> classes, const Shape& image,
                        Normalisation normalisation)
     : model_(std::move(model)),
@@ -90,15 +100,11 @@ Classifier::Classifier(nn::ModulePtr model, std::vector<std::string> classes, co
       "[Classifier] a mean and a deviation per channel are needed: {} and {} for "
       "{} channels",
       mean.size(), deviation.size(), image[0]);
-  // (u / 255 - mean) / deviation = u * scale + shift
-  std::vector<float> scale, shift;
-  for (std::size_t c = 0; c < mean.size(); ++c) {
+  for (std::size_t c = 0; c < mean.size(); ++c)
     check<ArgumentError>(std::isfinite(mean[c]) && std::isfinite(deviation[c]) && deviation[c] > 0,
                          "[Classifier] means must be finite and deviations positive: {} and {}",
                          mean[c], deviation[c]);
-    scale.push_back(1 / (kLargest * deviation[c]));
-    shift.push_back(-mean[c] / deviation[c]);
-  }
+  const auto [scale, shift] = scale_and_shift(normalisation_);
   scale_ = per_channel(scale);
   shift_ = per_channel(shift);
 }

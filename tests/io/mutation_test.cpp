@@ -3,67 +3,21 @@
 #include <gtest/gtest.h>
 #include <zlib.h>
 
-#include <random>
-
 #include "netcl/io.h"
 #include "support/gzip.h"
 #include "support/host_arrays.h"
 #include "support/jpeg.h"
+#include "support/mutator.h"
 #include "support/temp_dir.h"
 
 namespace netcl::io {
 namespace {
 
+using test::Mutator;
 using test::patterned;
 using test::read_text;
 using test::TempDir;
 using test::write_text;
-
-class Mutator {
- public:
-  explicit Mutator(unsigned seed) : random_(seed) {}
-
-  std::string operator()(std::string text) {
-    for (auto n = below(3) + 1; n > 0; --n) text = once(std::move(text));
-    return text;
-  }
-
- private:
-  std::size_t below(std::size_t bound) { return random_() % std::max<std::size_t>(bound, 1); }
-
-  std::string once(std::string text) {
-    if (text.empty()) return text;
-    // Half of the changes hit the beginning, where the headers are.
-    const auto at =
-        below(2) == 0 ? below(std::min<std::size_t>(text.size(), 128)) : below(text.size());
-    const auto room = std::min<std::size_t>(8, text.size() - at);
-    switch (below(7)) {
-      case 0:
-        text[at] = static_cast<char>(text[at] ^ (1 << below(8)));
-        break;
-      case 1:
-        text.resize(at);
-        break;
-      case 2:
-        text.insert(at, below(40), static_cast<char>(below(256)));
-        break;
-      case 3:
-        text.erase(at, below(40));
-        break;
-      case 4:  // a length or a size that is far too large
-        for (std::size_t i = 0; i < room; ++i) text[at + i] = '\xff';
-        break;
-      case 5:
-        for (std::size_t i = 0; i < room; ++i) text[at + i] = '\0';
-        break;
-      default:
-        text[at] = "0123456789{}[](),:\"'"[below(20)];
-    }
-    return text;
-  }
-
-  std::mt19937 random_;
-};
 
 struct Outcome {
   int read = 0, refused = 0;

@@ -6,6 +6,7 @@
 #include "netcl/nn.h"
 #include "support/devices.h"
 #include "support/errors.h"
+#include "support/mutator.h"
 
 namespace netcl {
 namespace {
@@ -153,6 +154,39 @@ TEST(ModelFile, mistakes_are_named) {
   expect(R"({"type": "Sequential", "layers": [{"type": "Flatten"}, {"type": "Dropout", "p": 2}]})",
          "layer 1 (Dropout): [Dropout] p must be");
   expect(R"({"type": "Conv2d", "in": 1, "out": 1, "kernel": [1, 2, 3]})", "a number or two");
+}
+
+// Whether a number has so many digits that a model of this size would be a matter of memory.
+bool has_large_number(const std::string& text) {
+  int digits = 0;
+  for (const char c : text) {
+    digits = c >= '0' && c <= '9' ? digits + 1 : 0;
+    if (digits == 5) return true;
+  }
+  return false;
+}
+
+TEST(ModelFile, damaged_ones_are_read_or_refused) {
+  nn::GPT::Options small;
+  small.vocabulary = 9, small.context = 4, small.layers = 1, small.heads = 1, small.width = 4;
+  const std::string texts[] = {nn::to_json(*small_model()), nn::to_json(*nn::make<nn::GPT>(small)),
+                               nn::to_json(*nn::resnet({.depth = 18, .classes = 3, .width = 2}))};
+  test::Mutator mutate(11);
+  int read = 0, refused = 0;
+  for (int i = 0; i < 900; ++i) {
+    const auto text = mutate(texts[i % 3]);
+    if (has_large_number(text)) continue;
+    try {
+      (void)nn::from_json(text);
+      ++read;
+    } catch (const FormatError&) {
+      ++refused;
+    } catch (const std::exception& error) {
+      ADD_FAILURE() << "mutation " << i << ": " << error.what();
+    }
+  }
+  EXPECT_GT(refused, 500);
+  EXPECT_GT(read, 5);
 }
 
 TEST(Module, lists_the_kernels_it_launches) {

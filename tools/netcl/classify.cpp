@@ -1,4 +1,5 @@
-// netcl eval and netcl predict: what a trained classifier is worth, and what it says.
+// netcl eval, netcl predict and netcl export: what a trained classifier is worth, what it says, and
+// taking it elsewhere.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -108,6 +109,21 @@ void add_predict(CLI::App& app, Action& action) {
   command->add_flag("--resize", request->resize, "stretch images to the size of the model's");
   command->add_flag("--json", request->json, "JSON, one object per image");
   command->callback([request, &action] { action = [request] { return run_predict(*request); }; });
+}
+
+void add_export(CLI::App& app, Action& action) {
+  auto* command = app.add_subcommand("export", "writes a trained classifier as an ONNX file");
+  auto files = std::make_shared<std::pair<std::string, std::string>>();
+  command->add_option("file", files->first, "a file that `netcl train --save` wrote")->required();
+  command->add_option("onnx", files->second, "the ONNX file to write")->required();
+  command->callback([files, &action] {
+    action = [files] {
+      const ActiveDevice device("cpu");  // it only has to be read
+      train::save_onnx(files->second, train::Classifier::load(files->first));
+      fmt::print("wrote {}\n", files->second);
+      return 0;
+    };
+  });
 }
 
 }  // namespace netcl::cli

@@ -20,6 +20,7 @@ void add_selftest(CLI::App& app, Action& action);
 void add_train(CLI::App& app, Action& action);
 void add_eval(CLI::App& app, Action& action);
 void add_predict(CLI::App& app, Action& action);
+void add_export(CLI::App& app, Action& action);
 
 // What the terminal shows in one line; 80 where that is unknown.
 std::size_t terminal_width(int descriptor);

@@ -26,6 +26,7 @@ int parse_and_run(int argc, char** argv) {
   add_train(app, action);
   add_eval(app, action);
   add_predict(app, action);
+  add_export(app, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
