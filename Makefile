@@ -87,10 +87,12 @@ test-fusion: build  ## 1000 random graphs on the OpenCL device, fused and not (s
 	$(call say,test: fusion of random graphs)
 	@FUSION_GRAPHS=1000 build/release/bin/jit_test --gtest_filter='FusionProperty.*'
 
+# With the compiler and flags of the release preset, so that ccache knows most of it.
 wheel: setup  ## build the Python wheel into build/dist
 	$(call say,wheel)
 	@rm -rf build/dist
-	@$(PYTHON) -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation -w build/dist .
+	@CXX="$${CXX:-c++}" $(PYTHON) -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation \
+	  -C cmake.define.NETCL_WERROR=ON -w build/dist .
 	@ls build/dist/*.whl
 
 # A new environment that has never seen the sources; the tests are the same.

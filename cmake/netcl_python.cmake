@@ -3,13 +3,13 @@
 if(NOT SKBUILD)
   set(Python_EXECUTABLE "${netcl_python}")
 endif()
-find_package(Python 3.10 REQUIRED COMPONENTS Interpreter Development.Module OPTIONAL_COMPONENTS Development.SABIModule)
+find_package(Python 3.10 REQUIRED COMPONENTS Interpreter Development.Module)
 execute_process(COMMAND "${Python_EXECUTABLE}" -m nanobind --cmake_dir
   OUTPUT_STRIP_TRAILING_WHITESPACE OUTPUT_VARIABLE nanobind_ROOT COMMAND_ERROR_IS_FATAL ANY)
 find_package(nanobind CONFIG REQUIRED)
 
 file(GLOB netcl_binding_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/python/bindings/*.cpp")
-nanobind_add_module(netcl_extension NB_STATIC STABLE_ABI NB_SUPPRESS_WARNINGS ${netcl_binding_sources})
+nanobind_add_module(netcl_extension NB_STATIC NB_SUPPRESS_WARNINGS ${netcl_binding_sources})
 target_include_directories(netcl_extension PRIVATE "${PROJECT_SOURCE_DIR}/python/bindings")
 target_link_libraries(netcl_extension PRIVATE netcl::netcl netcl_flags)
 # Nothing of the library is visible to other extensions of a process, and theirs not to it.

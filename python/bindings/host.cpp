@@ -21,7 +21,7 @@ nb::dlpack::dtype dlpack_type(DType dtype) {
   if (dtype == DType::int8 || dtype == DType::int32 || dtype == DType::int64) code = Code::Int;
   if (dtype == DType::uint8) code = Code::UInt;
   if (dtype == DType::boolean) code = Code::Bool;
-  if (dtype == DType::bfloat16) code = Code::Bfloat;
+  if (dtype == DType::bfloat16) code = Code::UInt;  // its bits: NumPy has no such dtype
   return {static_cast<std::uint8_t>(code), bits, 1};
 }
 

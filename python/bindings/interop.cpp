@@ -50,6 +50,8 @@ nb::object to_array(const Tensor& x, nb::handle dtype, nb::handle copy) {
 nb::object to_dlpack(const Tensor& x, const nb::kwargs& options) {
   if (!x.queue().is_cpu())
     throw nb::buffer_error("DLPack shares host memory: use .to(\"cpu\") or .to_host() first");
+  if (x.dtype() == DType::bfloat16)
+    throw nb::buffer_error("bfloat16 is not shared through DLPack: use .astype(\"float32\") first");
   const bool must_copy = options.contains("copy") && !options["copy"].is_none() &&
                          nb::cast<bool>(nb::object(options["copy"]));
   const Tensor shared = must_copy ? x.clone() : x;

@@ -18,9 +18,10 @@
 namespace netcl::python {
 namespace {
 
-std::atomic<std::thread::id> main_thread{std::this_thread::get_id()};
+std::atomic<unsigned long> main_thread{0};  // as Python numbers threads
 // Counts the calls of the main thread into netcl: odd while inside.
 std::atomic<std::uint64_t> calls{0};
+bool is_main_thread() { return PyThread_get_thread_ident() == main_thread.load(); }
 thread_local bool inside = false;
 
 struct Watch {
@@ -96,7 +97,7 @@ std::unique_ptr<nb::python_error> raised;
 // Called by waits, without the GIL. netcl knows what to do about Interrupted: it keeps what is
 // done.
 void ask_python() {
-  if (std::this_thread::get_id() != main_thread.load()) return;
+  if (!is_main_thread()) return;
   nb::gil_scoped_acquire lock;
   if (!lock.is_valid() || PyErr_CheckSignals() == 0) return;
   raised = std::make_unique<nb::python_error>();
@@ -106,7 +107,7 @@ void ask_python() {
 }  // namespace
 
 void restore_interrupt(const Interrupted& error) {
-  if (raised && std::this_thread::get_id() == main_thread.load()) {
+  if (raised && is_main_thread()) {
     raised->restore();
     raised.reset();
   } else {
@@ -114,8 +115,7 @@ void restore_interrupt(const Interrupted& error) {
   }
 }
 
-Unlocked::Unlocked() noexcept
-    : outermost_(!inside && std::this_thread::get_id() == main_thread.load()) {
+Unlocked::Unlocked() noexcept : outermost_(!inside && is_main_thread()) {
   if (outermost_) {
     inside = true;
     calls.fetch_add(1);
@@ -132,9 +132,8 @@ Unlocked::~Unlocked() {
 }
 
 void bind_interrupt(nb::module_& m) {
-  nb::object threading = nb::module_::import_("threading");
-  if (threading.attr("current_thread")().is(threading.attr("main_thread")()))
-    main_thread = std::this_thread::get_id();
+  main_thread = nb::cast<unsigned long>(
+      nb::module_::import_("threading").attr("main_thread")().attr("ident"));
   set_interrupt_hook(ask_python);
   // The interpreter's end must not be met by a hook that needs it.
   nb::module_::import_("atexit").attr("register")(

@@ -122,10 +122,11 @@ void bind_primitives(nb::module_& m) {
       "backward(args, grad_var, attrs, out_var) one per operand.");
   m.def(
       "unregister_primitive", [](const std::string& name) { return unregister_primitive(name); },
-      "name"_a);
+      "name"_a, unlocked());
   m.def(
-      "has_primitive", [](const std::string& name) { return has_primitive(name); }, "name"_a);
-  m.def("primitive_names", &primitive_names);
+      "has_primitive", [](const std::string& name) { return has_primitive(name); }, "name"_a,
+      unlocked());
+  m.def("primitive_names", &primitive_names, unlocked());
   m.def(
       "call_primitive",
       [](const std::string& name, const nb::args& operands, const nb::kwargs& attrs) {
@@ -188,8 +189,9 @@ void bind_capture(nb::module_& m) {
              if (result.empty()) return nb::none();
              return result.size() == 1 ? nb::cast(result.front()) : nb::cast(result);
            })
-      .def("why_not", &CapturedStep::why_not)
-      .def("stats", &CapturedStep::stats)
+      // Another thread may hold the step while it runs a function of Python.
+      .def("why_not", &CapturedStep::why_not, unlocked())
+      .def("stats", &CapturedStep::stats, unlocked())
       .def("wait", &CapturedStep::wait, unlocked())
       .def("clear", &CapturedStep::clear, unlocked());
 }

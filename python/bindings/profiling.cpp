@@ -37,10 +37,15 @@ void bind_timers(nb::module_& m) {
           "queue"_a)
       .def(
           "time_event",
-          [](const EventTimer& timer, const Event& event, const std::string& name) {
-            return timer.time_event(event, name);
+          [](const EventTimer& timer, nb::handle event, const std::string& name) {
+            const auto theirs = pyopencl_pointer(event, "Event");
+            const auto which =
+                theirs == 0 ? nb::cast<Event>(event)
+                            : Event(Ref<_cl_event>::share(reinterpret_cast<_cl_event*>(theirs)));
+            Unlocked now;
+            return timer.time_event(which, name);
           },
-          "event"_a, "name"_a = "", unlocked());
+          "event"_a, "name"_a = "");
   nb::class_<Region>(m, "timing_region",
                      "with timing_region(\"load\"): ... times a part of a program.")
       .def(

@@ -179,7 +179,8 @@ void add_properties(nb::class_<Tensor>& t) {
           [](const Tensor& x) {
             return x.queue().is_cpu() ? numpy_view(x, true) : nb::object(nb::none());
           },
-          "The memory itself as an array on the CPU backend; None elsewhere.")
+          "The memory itself as an array on the CPU backend (bfloat16 as its bits); None "
+          "elsewhere.")
       .def_prop_ro("is_contiguous", [](const Tensor& x) { return x.is_contiguous(); })
       .def_prop_ro(
           "T",

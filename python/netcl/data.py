@@ -44,7 +44,8 @@ __all__ = [
 
 
 class DataLoader:
-    """Batches of a dataset on a device, made ahead by threads while the device computes.
+    """Batches of a dataset on a device, made ahead while the device computes: by `num_workers`
+    threads for netcl's datasets, by one thread for those of Python (0: by the caller).
 
     The dataset is one of netcl's, anything with len() and [index], or an iterable. A sample is an
     array, a number, or a tuple of them; a batch has the same form with tensors. `transforms` change

@@ -18,7 +18,7 @@ from ._netcl.train import (
 )
 from . import nn, optim
 from .autograd import Tape, no_grad
-from .data import DataLoader
+from .data import DataLoader, Dataset
 from .progress import Progress
 
 __all__ = [
@@ -106,7 +106,7 @@ def fit(
             tested = (history.evaluation.loss, history.evaluation.accuracy)
         history.epochs.append(EpochRecord(epoch, *record, tested, seconds))
     if report is not None:
-        _write_report(report, model, optimizer, history, epochs)
+        _write_report(report, model, optimizer, history, epochs, test_loader)
     return history
 
 
@@ -213,7 +213,30 @@ class _Meter:
         return self._total[1] / self._total[3] if self._total[3] else float("nan")
 
 
-def _write_report(path: Any, model: nn.Module, optimizer: Any, history: History, epochs: int) -> None:
+def _sample_predictions(model: nn.Module, loader: Any, most: int = 24) -> list[tuple]:
+    """(image, truth, answer, probability) of the first test images, where they are images of a
+    dataset in its own order."""
+    dataset = getattr(loader, "dataset", None)
+    if not isinstance(dataset, Dataset) or loader.shuffle or len(dataset) == 0:
+        return []
+    image, _ = dataset[0]
+    if str(image.dtype) != "uint8" or image.shape[0] not in (1, 3):
+        return []
+    was_training = model.training
+    with no_grad():
+        x, labels = next(iter(loader))
+        probabilities = model.eval()(x).softmax(-1).to_host()[:most]
+    model.train(was_training)
+    truths = labels.to_host()
+    return [
+        (dataset[i][0], int(truths[i]), int(row.argmax()), float(row.max()))
+        for i, row in enumerate(probabilities)
+    ]
+
+
+def _write_report(
+    path: Any, model: nn.Module, optimizer: Any, history: History, epochs: int, test_loader: Any
+) -> None:
     settings = [
         ("model", model.describe()),
         ("parameters", str(model.parameter_count())),
@@ -221,5 +244,6 @@ def _write_report(path: Any, model: nn.Module, optimizer: Any, history: History,
         ("epochs", str(epochs)),
         ("device", history.device),
     ]
-    page = report_html("Training", settings, history.curve, history.epochs, history.evaluation)
+    samples = _sample_predictions(model, test_loader) if history.evaluation and history.evaluation.classes else []
+    page = report_html("Training", settings, history.curve, history.epochs, history.evaluation, samples)
     Path(path).write_text(page, encoding="utf-8")

@@ -1,5 +1,8 @@
 """Gradients, fusion, primitives, recorded steps from Python."""
 
+import threading
+import time
+
 import numpy as np
 import pytest
 
@@ -161,3 +164,21 @@ def test_custom_kernel_of_an_op(opencl):
     assert nc.matmul(nc.Tensor.ones((3, 13)), nc.Tensor.ones((13, 2))).tolist() == [[7, 7]] * 3
     assert calls and nc.matmul(nc.Tensor.ones((2, 2)), nc.Tensor.ones((2, 2))).tolist() == [[2, 2]] * 2
     assert selector._rules["matmul"][0][1] == "MATMUL_SEVEN"
+
+
+def test_a_step_can_be_looked_at_while_it_runs():
+    started = threading.Event()
+
+    def slow(x):
+        started.set()
+        time.sleep(0.05)  # the other thread runs, and must not keep the GIL while it waits for the step
+        return x + 1
+
+    with nc.device("cpu"):
+        step = nc.runtime.CapturedStep(slow)
+        x = nc.Tensor([1.0])
+    thread = threading.Thread(target=step, args=(x,))
+    thread.start()
+    started.wait()
+    assert step.stats().eager_calls == 1
+    thread.join()

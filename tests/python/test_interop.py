@@ -206,3 +206,18 @@ def test_kernel_arguments(opencl):
     with pytest.raises(nc.errors.BuildError) as failed:
         nc.KernelSpec("bad", "__kernel void bad() { undefined_name = 1; }").build(queue)
     assert "undefined_name" in failed.value.log
+
+
+def test_events_are_timed(opencl):
+    queue = nc.core.device.Queue.create(opencl.context, opencl.device, profiling=True)
+    timer = nc.profiling.EventTimer(queue)
+    spec = nc.KernelSpec("one", "__kernel void one(__global float* x) { x[get_global_id(0)] = 1; }", tune=False)
+    x = nc.Tensor.from_host(queue, np.zeros(64, np.float32))
+    event = spec.build(queue).run(queue, 64, 64, x)
+    record = timer.time_event(event, "one")
+    assert record.name == "one" and record.duration_ms > 0 and event.is_complete
+    cl = pytest.importorskip("pyopencl")
+    theirs = cl.Event.from_int_ptr(event.int_ptr)
+    assert timer.time_event(theirs).duration_ms == record.duration_ms
+    with pytest.raises(RuntimeError, match="profiling"):
+        nc.profiling.EventTimer(opencl.queue)
