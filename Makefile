@@ -102,9 +102,7 @@ test-wheel: wheel  ## install the wheel into a fresh environment and run the Pyt
 	@build/wheel-venv/bin/python -m pip install --quiet --disable-pip-version-check \
 	  "$$(echo build/dist/netcl-*.whl)[test]"
 	@cd build && XDG_CACHE_HOME="$(CURDIR)/build/release/test-cache" PYTHONDONTWRITEBYTECODE=1 \
-	  wheel-venv/bin/python -m pytest -q -p no:cacheprovider "$(CURDIR)/tests/python" \
-	  --ignore="$(CURDIR)/tests/python/test_references.py" --ignore="$(CURDIR)/tests/python/test_files.py" \
-	  --ignore="$(CURDIR)/tests/python/test_onnx.py"
+	  wheel-venv/bin/python -m pytest -q -p no:cacheprovider "$(CURDIR)/tests/python"
 
 test-faults: build  ## every OpenCL call of a session fails once with every plausible code
 	$(call say,test: faults)

@@ -138,10 +138,7 @@ endif()
 
 # The Python package, with the machine's OpenCL drivers and without any.
 if(TARGET netcl_extension)
-  set(package_test "${netcl_python}" -m pytest -q -p no:cacheprovider "${PROJECT_SOURCE_DIR}/tests/python"
-    "--ignore=${PROJECT_SOURCE_DIR}/tests/python/test_references.py"
-    "--ignore=${PROJECT_SOURCE_DIR}/tests/python/test_files.py"
-    "--ignore=${PROJECT_SOURCE_DIR}/tests/python/test_onnx.py")
+  set(package_test "${netcl_python}" -m pytest -q -p no:cacheprovider "${PROJECT_SOURCE_DIR}/tests/python")
   set(package_env "PYTHONPATH=${PROJECT_BINARY_DIR}/python" PYTHONDONTWRITEBYTECODE=1
     "NETCL_EMPTY_VENDORS=${netcl_empty_vendors}")
   netcl_add_test(python.package LABELS python COMMAND ${package_test} ENV ${package_env})

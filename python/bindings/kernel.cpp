@@ -1,5 +1,6 @@
 // Kernels of the user: specs, programs, launches.
 #include "launch.h"
+#include "netcl/nn.h"
 
 namespace netcl::python {
 
@@ -73,6 +74,8 @@ void LaunchArgs::add_number(nb::handle value) {
 
 Kernel kernel_of(nb::handle object) {
   if (nb::isinstance<Program>(object)) return nb::cast<const Program&>(object).kernel();
+  if (nb::isinstance<nn::KernelLaunch>(object))
+    return nb::cast<const nn::KernelLaunch&>(object).kernel;
   return nb::cast<const Kernel&>(object);
 }
 

@@ -28,7 +28,7 @@ struct LocalMemory {
   std::size_t size = 0;
 };
 
-// A Kernel, or the kernel of a Program that is named like its spec.
+// A Kernel, the kernel of a Program that is named like its spec, or the one of a KernelLaunch.
 Kernel kernel_of(nb::handle object);
 
 }  // namespace netcl::python

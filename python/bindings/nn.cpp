@@ -204,12 +204,47 @@ void add_modes(nb::class_<nn::Module, PythonModule>& m) {
             return self;
           },
           "on"_a = true, nb::sig("def requires_grad_(self, on: bool = True) -> typing.Any"))
+      .def(
+          "kernels",
+          [](nn::Module& module, const Tensor& x, bool only_free) {
+            Unlocked now;
+            auto launches = module.kernels(x);
+            if (only_free)
+              std::erase_if(launches, [](const auto& launch) { return !launch.is_free; });
+            return launches;
+          },
+          "x"_a, "only_free"_a = true,
+          "The kernels that forward(x) launches, for Autotuner.add; by default those whose local\n"
+          "size can be chosen. None on the CPU backend.")
       .def("zero_grad", &nn::Module::zero_grad)
       .def("describe", &nn::Module::describe)
       .def("__repr__", [](const nn::Module& x) {
         auto text = x.to_string();
         if (!text.empty() && text.back() == '\n') text.pop_back();
         return text;
+      });
+}
+
+// For (name, launch, global size) in model.kernels(x): autotuner.add(name, launch, global size).
+void bind_kernels(nb::module_& m) {
+  using nn::KernelLaunch;
+  nb::class_<KernelLaunch>(m, "KernelLaunch", "A kernel as a module launched it.")
+      .def_ro("name", &KernelLaunch::name)
+      .def_ro("kernel", &KernelLaunch::kernel)
+      .def_prop_ro("global_size",
+                   [](const KernelLaunch& l) { return work_size_to_python(l.global_size); })
+      .def_prop_ro("local_size",
+                   [](const KernelLaunch& l) { return work_size_to_python(l.local_size); })
+      .def_ro("is_free", &KernelLaunch::is_free,
+              "The local size is not part of the algorithm: another one may be tried.")
+      .def("__iter__",
+           [](nb::handle self) {
+             const auto& launch = nb::cast<const KernelLaunch&>(self);
+             return nb::iter(
+                 nb::make_tuple(launch.name, self, work_size_to_python(launch.global_size)));
+           })
+      .def("__repr__", [](const KernelLaunch& l) {
+        return "<netcl.KernelLaunch of '" + l.name + "' " + l.global_size.to_string() + ">";
       });
 }
 
@@ -270,8 +305,22 @@ void bind_nn(nb::module_& parent) {
         if (index < -size || index >= size) throw nb::index_error("no such layer");
         return s.children()[static_cast<std::size_t>(index < 0 ? index + size : index)].second;
       });
+  bind_kernels(m);
   bind_random(m);
   bind_init(m);
+  m.def(
+      "save_onnx",
+      [](const Path& path, nn::Module& model, const Tensor& example, std::vector<float> scale,
+         std::vector<float> shift, const std::map<std::string, std::string>& metadata) {
+        nn::OnnxOptions options{std::move(scale), std::move(shift), {}};
+        options.metadata.assign(metadata.begin(), metadata.end());
+        nn::save_onnx(path.string(), model, example, options);
+      },
+      "path"_a, "model"_a, "example"_a, "scale"_a = std::vector<float>{},
+      "shift"_a = std::vector<float>{}, "metadata"_a = std::map<std::string, std::string>{},
+      unlocked(),
+      "A model as an ONNX file, for inputs like `example` with any batch size. Layers of Python\n"
+      "cannot be written.");
   m.def("from_json", &nn::from_json, "text"_a, unlocked(), "A network from its description.");
   m.def("to_json", &nn::to_json, "module"_a);
 }

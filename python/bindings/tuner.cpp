@@ -1,6 +1,7 @@
 // Measuring work-group sizes.
 #include "launch.h"
 #include "netcl/autotuner.h"
+#include "netcl/nn.h"
 
 namespace netcl::python {
 namespace {
@@ -12,6 +13,7 @@ struct Tuner {
   Tuner& operator=(const Tuner&) = delete;
   Autotuner tuner;
   std::vector<std::unique_ptr<LaunchArgs>> args;
+  std::vector<nb::object> launches;  // whose arguments were taken over
 };
 
 std::vector<WorkSize> sizes_of(nb::handle candidates) {
@@ -117,12 +119,19 @@ void bind_autotuner(nb::module_& m) {
           "add",
           [](Tuner& self, const std::string& name, nb::object kernel,
              const WorkSizeArg& global_size, const nb::args& args) {
+            if (args.size() == 0 && nb::isinstance<nn::KernelLaunch>(kernel)) {
+              const auto& launch = nb::cast<const nn::KernelLaunch&>(kernel);
+              self.tuner.add(name, launch.kernel, global_size, launch.arguments);
+              self.launches.push_back(kernel);
+              return;
+            }
             auto list = std::make_unique<LaunchArgs>(args);
             self.tuner.add(name, kernel_of(kernel), global_size, list->list());
             self.args.push_back(std::move(list));
           },
           "name"_a, "kernel"_a, "global_size"_a, "args"_a,
-          "A kernel, or a program's own. Without arguments scratch ones are made.")
+          "A kernel, a program's own, or a launch of Module.kernels with its arguments. Otherwise\n"
+          "scratch arguments are made where none are given.")
       .def("tune_all", &tune_all, "queue"_a, "budget_seconds"_a = 0.0, "show_progress"_a = true,
            "Tune what has no result yet; returns how many kernels that were.")
       .def(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ._netcl.nn import save_onnx
 from ._netcl.io import (
     SafetensorsFile,
     load_idx,
@@ -28,6 +29,7 @@ __all__ = [
     "save_model",
     "save_npy",
     "save_npz",
+    "save_onnx",
     "save_png",
     "save_safetensors",
 ]

@@ -1,6 +1,16 @@
 """Fixtures of the tests of the Python package. The suite passes without any OpenCL driver too."""
 
+import os
+
 import pytest
+
+# Tests of programs other than the package: CTest says where these are.
+PROGRAMS = {
+    "test_references.py": "NETCL_REFERENCE_DUMP",
+    "test_files.py": "NETCL_FILE_CONVERT",
+    "test_onnx.py": "NETCL_ONNX_EXPORT",
+}
+collect_ignore = [name for name, variable in PROGRAMS.items() if variable not in os.environ]
 
 try:
     import netcl as nc

@@ -219,3 +219,30 @@ def test_fit_of_a_regression(on):
     model = nn.Linear(2, 1)
     history = nc.fit(model, nc.data.DataLoader(data, 8, shuffle=True), epochs=20, loss=nn.mse_loss, lr=0.05)
     assert history.loss < 0.02
+
+
+def test_kernels_of_a_model_are_tuned(opencl):
+    model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 4))
+    tuner = nc.profiling.Autotuner(device=opencl.device)
+    launches = model.kernels(nc.Tensor.ones((4, 8)))
+    assert len(model.kernels(nc.Tensor.ones((4, 8)), only_free=False)) >= len(launches)
+    for name, launch, shape in launches:
+        assert launch.kernel.name and launch.global_size == shape
+        tuner.add(name, launch, shape)
+    del launches
+    tuner.tune_all(opencl.queue)
+    with nc.device("cpu"):
+        assert nn.Linear(2, 2).kernels(nc.Tensor.ones((1, 2))) == []
+
+
+def test_onnx(tmp_path):
+    with nc.device("cpu"):
+        model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
+        x = nc.Tensor.random((5, 4), 1)
+        nc.io.save_onnx(tmp_path / "net.onnx", model, x)
+        runtime = pytest.importorskip("onnxruntime")
+        session = runtime.InferenceSession(tmp_path / "net.onnx", providers=["CPUExecutionProvider"])
+        (got,) = session.run(None, {"input": x.to_host()})
+        np.testing.assert_allclose(got, model(x).to_host(), rtol=1e-4, atol=1e-6)
+        with pytest.raises(ValueError, match="Net"):
+            nc.io.save_onnx(tmp_path / "no.onnx", Net(), x)
