@@ -113,7 +113,7 @@ struct EpochRecord {
   double loss = 0, accuracy = 0;
   bool tested = false;
   double test_loss = 0, test_accuracy = 0;
-  double seconds = 0;  // of training, in this process
+  double seconds = 0;  // of training, also before the run was resumed
 };
 
 struct Progress {

@@ -67,6 +67,7 @@ json to_json(const Checkpoint& c) {
            {{"loss", number_or_null(run.epoch.loss)},
             {"right", run.epoch.right},
             {"seen", run.epoch.seen},
+            {"seconds", run.epoch.seconds},
             {"window_seen", run.window_seen}}},
           {"history", std::move(history)},
           {"curve", std::move(curve)}};
@@ -216,7 +217,8 @@ RunState read_run(const Object& from) {
   const auto random = from.object("random");
   run.random = {random.unsigned_integer("seed"), random.unsigned_integer("draws")};
   const auto totals = from.object("totals");
-  run.epoch = {totals.number_or_nan("loss"), totals.integer("right", 0), totals.integer("seen", 0)};
+  run.epoch = {totals.number_or_nan("loss"), totals.integer("right", 0), totals.integer("seen", 0),
+               totals.number("seconds")};
   run.window_seen = totals.integer("window_seen", 0);
   for (const auto& value : from.list("history"))
     run.history.push_back(read_record(value, static_cast<std::int64_t>(run.history.size()) + 1));

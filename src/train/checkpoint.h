@@ -16,6 +16,7 @@ namespace netcl::train {
 struct Totals {
   double loss = 0;  // times samples
   std::int64_t right = 0, seen = 0;
+  double seconds = 0;
 };
 
 struct RunState {

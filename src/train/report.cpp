@@ -25,6 +25,8 @@ svg{width:100%;height:auto}svg text{font:12px system-ui,sans-serif;fill:var(--so
 .samples{display:grid;grid-template-columns:repeat(auto-fill,minmax(6.5rem,1fr));gap:.8rem}
 figure{margin:0;text-align:center;font-size:.85rem}figure img{width:100%;image-rendering:pixelated;border:3px solid rgb(var(--good));box-sizing:border-box}
 figure.wrong img{border-color:rgb(var(--bad))}
+.bar{display:inline-block;height:.6rem;margin-left:.5rem;background:var(--train);border-radius:2px;vertical-align:baseline}
+@media(max-width:36rem){body{margin:1rem auto}.matrix{font-size:.72rem}.matrix td,.matrix th{padding:.15rem .22rem}td,th{padding:.25rem .4rem}.wide{font-size:.9rem}}
 </style></head><body>
 )";
 
@@ -82,12 +84,13 @@ std::string confusion_table(const Evaluation& e) {
       "<div class=\"wide\"><table class=\"matrix\"><tr><th></th>";
   for (const auto& name : e.classes) text += "<th>" + html_text(name) + "</th>";
   text += "<th>right</th></tr>\n";
-  for (std::size_t truth = 0; truth < e.classes.size(); ++truth) {
-    std::int64_t all = 0, most_wrong = 1;
-    for (std::size_t k = 0; k < e.classes.size(); ++k) {
-      all += e.count(truth, k);
+  std::int64_t most_wrong = 1;  // of the whole matrix: equal colours are equal numbers
+  for (std::size_t truth = 0; truth < e.classes.size(); ++truth)
+    for (std::size_t k = 0; k < e.classes.size(); ++k)
       if (k != truth) most_wrong = std::max(most_wrong, e.count(truth, k));
-    }
+  for (std::size_t truth = 0; truth < e.classes.size(); ++truth) {
+    std::int64_t all = 0;
+    for (std::size_t k = 0; k < e.classes.size(); ++k) all += e.count(truth, k);
     text += "<tr><th>" + html_text(e.classes[truth]) + "</th>";
     for (std::size_t k = 0; k < e.classes.size(); ++k) {
       const auto count = e.count(truth, k);
@@ -121,10 +124,10 @@ std::string pictures(const Report& report, const std::vector<std::string>& class
     if (channels != 1 && channels != 3) continue;
     const auto png = io::encode_png(data_detail::to_pixels(sample.image));
     text += fmt::format(
-        "<figure{}><img alt=\"\" src=\"data:image/png;base64,{}\"><figcaption>{} {:.1f} "
+        "<figure{}><img alt=\"{}\" src=\"data:image/png;base64,{}\"><figcaption>{} {:.1f} "
         "%{}</figcaption></figure>\n",
-        right ? "" : " class=\"wrong\"", base64(png), name(sample.answer), 100 * sample.probability,
-        right ? std::string() : "<br>is " + name(sample.truth));
+        right ? "" : " class=\"wrong\"", name(sample.truth), base64(png), name(sample.answer),
+        100 * sample.probability, right ? std::string() : "<br>is " + name(sample.truth));
   }
   return text + "</div>\n";
 }
@@ -132,13 +135,14 @@ std::string pictures(const Report& report, const std::vector<std::string>& class
 std::string kernel_table(const std::vector<KernelSummary>& kernels) {
   if (kernels.empty()) return {};
   constexpr std::size_t kShown = 25;
+  constexpr double kBar = 10;  // rem, of all the time
   double all = 0;
   for (const auto& kernel : kernels) all += kernel.total_ms;
   std::string text = "<h2>Kernels</h2><p class=\"soft\">Of some steps of the training";
   text += all > 0 ? "." : "; the queue has no times, so they are counted only.";
   text += "</p><div class=\"wide\"><table><tr><th>kernel</th><th class=\"n\">launches</th>";
   if (all > 0)
-    text += "<th class=\"n\">total ms</th><th class=\"n\">share</th><th class=\"n\">mean us</th>";
+    text += "<th class=\"n\">total ms</th><th class=\"n\">mean &micro;s</th><th>share</th>";
   text += "</tr>\n";
   for (std::size_t i = 0; i < std::min(kShown, kernels.size()); ++i) {
     const auto& kernel = kernels[i];
@@ -146,8 +150,10 @@ std::string kernel_table(const std::vector<KernelSummary>& kernels) {
         fmt::format("<tr><td>{}</td><td class=\"n\">{}</td>", html_text(kernel.name), kernel.count);
     if (all > 0)
       text += fmt::format(
-          "<td class=\"n\">{:.2f}</td><td class=\"n\">{:.1f} %</td><td class=\"n\">{:.1f}</td>",
-          kernel.total_ms, 100 * kernel.total_ms / all, kernel.mean_us);
+          "<td class=\"n\">{:.2f}</td><td class=\"n\">{:.1f}</td><td>{:.1f} %<span class=\"bar\" "
+          "style=\"width:{:.2f}rem\"></span></td>",
+          kernel.total_ms, kernel.mean_us, 100 * kernel.total_ms / all,
+          kBar * kernel.total_ms / all);
     text += "</tr>\n";
   }
   return text + "</table></div>\n";

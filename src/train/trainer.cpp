@@ -240,7 +240,7 @@ struct Trainer::Impl {
     consistent = true;
     const auto took = seconds_since(last_step);  // since the end of the step before
     last_step = Clock::now();
-    epoch_seconds += took;
+    epoch.seconds += took;
     if (warm) {
       busy_seconds += took;
       busy_images += batch.labels.numel();
@@ -308,7 +308,7 @@ struct Trainer::Impl {
       record.loss = epoch.loss / static_cast<double>(epoch.seen);
       record.accuracy = static_cast<double>(epoch.right) / static_cast<double>(epoch.seen);
     }
-    record.seconds = epoch_seconds;
+    record.seconds = epoch.seconds;
     if (test_set) {
       test();
       record.tested = true;
@@ -317,7 +317,6 @@ struct Trainer::Impl {
     }
     history.push_back(record);
     epoch = {};
-    epoch_seconds = 0;
     loader->next();  // its end: the next one begins
     last_step = Clock::now();
     if (callbacks.epoch) callbacks.epoch(record);
@@ -376,7 +375,7 @@ struct Trainer::Impl {
   bool warm = false;       // a step is done in this process
   bool consistent = true;  // false: a step was broken off
   Clock::time_point last_step, last_report;
-  double busy_seconds = 0, epoch_seconds = 0;
+  double busy_seconds = 0;
   std::int64_t busy_images = 0;
 };
 

@@ -96,6 +96,9 @@ TEST(Trainer, GoesOnWithTheSameBits) {
       resumed.device = device;
       resumed.resume = dir / "run";
       Trainer second(resumed);
+      const auto before = test::read_text(dir / "run");
+      second.save(dir / "again");  // nothing is lost by going through a file
+      EXPECT_EQ(test::read_text(dir / "again"), before);
       EXPECT_EQ(second.steps(), stop);
       second.run();
       EXPECT_EQ(second.steps(), 60);
