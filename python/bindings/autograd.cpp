@@ -162,6 +162,22 @@ void bind_gradcheck(nb::module_& m) {
       "fn"_a, "inputs"_a, "fn(*inputs), computed again for the gradient instead of being kept.");
 }
 
+// Where the Python program called: the innermost frame outside the package.
+std::string python_caller() {
+  const auto text = [](const nb::object& object) { return nb::cast<std::string>(nb::str(object)); };
+  nb::gil_scoped_acquire lock;
+  nb::object frame = nb::module_::import_("sys").attr("_getframe")(0);
+  while (!frame.is_none()) {
+    const auto module = text(frame.attr("f_globals").attr("get")("__name__", ""));
+    if (module != "netcl" && module.rfind("netcl.", 0) != 0) break;
+    frame = frame.attr("f_back");
+  }
+  if (frame.is_none()) return {};
+  const nb::object code = frame.attr("f_code");
+  return text(code.attr("co_filename")) + ":" + text(frame.attr("f_lineno")) + " in " +
+         text(code.attr("co_name"));
+}
+
 void bind_apply(nb::module_& m) {
   m.def(
       "apply_op",
@@ -204,7 +220,13 @@ void bind_autograd(nb::module_& parent) {
   m.def("is_grad_enabled", &is_grad_enabled);
   m.def("set_grad_enabled", &set_grad_enabled, "on"_a);
   m.def("is_anomaly_detected", &is_anomaly_detected);
-  m.def("set_detect_anomaly", &set_detect_anomaly, "on"_a);
+  m.def(
+      "set_detect_anomaly",
+      [](bool on) {
+        if (on) set_caller_description(python_caller);
+        set_detect_anomaly(on);
+      },
+      "on"_a);
   m.def("retain_grad", &retain_grad, "value"_a, "Keeps the gradient of a value on the way too.");
 }
 

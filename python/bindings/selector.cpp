@@ -57,18 +57,32 @@ void register_rule(Selector& self, const std::string& op, nb::object condition,
   self.conditions[op].push_back(std::move(condition));
 }
 
-// op -> (condition, kernel) in the order in which they are tried. The condition of a built-in rule
-// is its text.
+// The condition of a built-in rule: text to read, and callable like a user's.
+struct BuiltinCondition {
+  std::string op, when;
+  std::size_t place;  // among the built-in rules
+  bool operator()(nb::handle shapes, nb::handle profile) const {
+    const KernelSelector fresh;
+    return fresh.explain({op, shapes_of(shapes), DType::float32, {}}, extended(profile)).rule ==
+           place;
+  }
+};
+
+// op -> (condition, kernel) in the order in which they are tried.
 nb::dict rules_dict(const Selector& self) {
   nb::dict result;
   for (const auto& [op, rules] : self.selector.rules()) {
     nb::list list;
-    std::size_t user = 0;
+    std::size_t user = 0, builtin = 0;
     const auto known = self.conditions.find(op);
     for (const auto& rule : rules) {
-      nb::object condition = nb::cast(rule.when);
-      if (rule.source == "user" && known != self.conditions.end() && user < known->second.size())
+      nb::object condition;
+      if (rule.source == "builtin")
+        condition = nb::cast(BuiltinCondition{op, rule.when, builtin++});
+      else if (known != self.conditions.end() && user < known->second.size())
         condition = known->second[user++];
+      else
+        condition = nb::none();  // of C++
       list.append(nb::make_tuple(condition, rule.kernel));
     }
     result[op.c_str()] = list;
@@ -203,6 +217,11 @@ void bind_typed(nb::class_<Selector>& selector) {
 
 void bind_selector(nb::module_& m) {
   bind_config(m);
+  nb::class_<BuiltinCondition>(
+      m, "BuiltinCondition", "condition(shapes, profile): whether a built-in rule would be taken.")
+      .def("__call__", &BuiltinCondition::operator(), "shapes"_a, "profile"_a)
+      .def("__str__", [](const BuiltinCondition& c) { return c.when; })
+      .def("__repr__", [](const BuiltinCondition& c) { return "<when " + c.when + ">"; });
   nb::class_<Selector> selector(m, "KernelSelector", "An ordered list of rules per op.");
   selector.def(nb::init<>())
       .def(

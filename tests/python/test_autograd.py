@@ -93,7 +93,7 @@ def test_anomaly(on):
     x = nc.Tensor([0.0], requires_grad=True)
     with detect_anomaly():
         with Tape():
-            with pytest.raises(ArithmeticError, match="log"):
+            with pytest.raises(ArithmeticError, match=r"log[\s\S]*test_autograd.py:\d+ in test_anomaly"):
                 nc.ops.log(x)
 
 

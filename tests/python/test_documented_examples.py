@@ -152,6 +152,10 @@ def test_selector_rules(capsys):
     lines = dict(line.split(": ") for line in capsys.readouterr().out.splitlines())
     assert int(lines["conv2d"].split()[0]) >= 5 and int(lines["matmul"].split()[0]) >= 4
     assert selector._rules["conv2d"][0][1] == "CONV2D_NAIVE_SMALL"
+    shapes, profile = [(4, 8), (8, 4)], nc.get_active_device().profile
+    taken = [kernel for condition, kernel in selector._rules["matmul"] if condition(shapes, profile)]
+    assert taken == [selector.select("matmul", shapes, profile)]
+    assert all(str(condition) for condition, kernel in selector._rules["matmul"])
 
 
 def test_pyopencl_pattern(opencl, monkeypatch):
