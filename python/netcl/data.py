@@ -7,8 +7,6 @@ import queue
 import threading
 from typing import Any, Callable, Iterable, Iterator
 
-import numpy as np
-
 from ._netcl import Tensor, get_active_device
 from ._netcl.data import (
     ArrayDataset,
@@ -156,6 +154,8 @@ def _queue_of(device: Any) -> Any:
 
 
 def _stack(values: list, where: Any) -> Tensor:
+    import numpy as np  # not at import: building the package needs none
+
     arrays = [np.asarray(value) for value in values]
     if not hasattr(values[0], "dtype") and arrays[0].dtype == np.float64:
         arrays = [array.astype(np.float32) for array in arrays]
