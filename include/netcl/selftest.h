@@ -36,9 +36,9 @@ struct SelftestOptions {
   // Every kernel in its first dtype; other dtypes only as the selector would run them, and not as
   // views: a fraction of the kernels to compile, which is most of the time of a first run.
   bool quick = false;
-  // 3: every kernel on a third of its samples, in turn, so that every sample still runs on some of
-  // the kernels; and of the dtypes after the first one per op. For a first run that has to compile
-  // everything in little time.
+  // 4: every kernel on a quarter of its samples, in turn, so that every sample still runs on some
+  // of the kernels; of the dtypes after the first one per op; the gradients of every fourth op. For
+  // a first run that has to compile everything in little time.
   std::size_t stride = 1;
   std::size_t max_failures = 50;  // the run ends there
   // Told before each case.

@@ -202,10 +202,9 @@ std::vector<Case> cases_of(const OpDef& op, const std::vector<OpSample>& samples
           cases.push_back({&op, &sample, ways[w], dtypes[d], Layout::views});
       }
     }
-  std::size_t differentiated = 0;
-  if (op.backward && options.gradients)
+  if (op.backward && options.gradients && hash_of(op.name) % stride == 0)
     for (const auto& sample : samples)
-      if (sample.gradient && differentiated++ % stride == 0)
+      if (sample.gradient)
         cases.push_back({&op, &sample, "gradient", DType::float64, Layout::dense});
   return cases;
 }
