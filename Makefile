@@ -14,7 +14,7 @@ PYTHON := .venv/bin/python
 say = @printf '\n== %s\n' "$(1)"
 
 .PHONY: help setup build test demo bench format lint tidy dev test-dev test-release test-asan \
-  test-tsan test-cpu-only test-torch test-large test-fusion test-faults selftest docs-ops wheel test-wheel clean
+  test-tsan test-cpu-only test-torch test-large test-fusion test-faults lab test-matrix selftest docs-ops wheel test-wheel clean
 
 help:  ## this list
 	@echo "netcl: targets"
@@ -108,6 +108,14 @@ test-faults: build  ## every OpenCL call of a session fails once with every plau
 	$(call say,test: faults)
 	@FAULT_TURNS=4 OPENCL_LAYERS=$(CURDIR)/build/release/libnetcl_fault_layer.so \
 	  build/release/bin/faults_test
+
+lab:  ## install ten OpenCL implementations into build/lab (as root; a few GB)
+	$(call say,lab)
+	@scripts/lab.py install
+
+test-matrix: build  ## the self-test of all ops on every implementation of the lab (slow)
+	$(call say,test: every OpenCL implementation)
+	@scripts/lab.py matrix
 
 docs-ops: build  ## write the table of docs/ops.md again
 	@scripts/update_ops_table.py build/release/bin/netcl
