@@ -34,7 +34,7 @@ void train_and_save(const std::string& directory) {
   for (int i = 0; i < 3000; ++i) {  // bounded: the parent may be killed too
     trainer.run({}, 1);
     trainer.save(directory + "/run");
-    test::write_text(directory + "/started", "x");
+    if (i == 1) test::write_text(directory + "/started", "x");
   }
 }
 
@@ -45,7 +45,6 @@ TEST(Checkpoint, SurvivesBeingKilledAtAnyMoment) {
   Trainer first(toy_options(data.path()));
   first.run({}, 1);
   std::mt19937 random(5);
-  int further = 0;
   for (int round = 0; round < 50; ++round) {
     first.save(run);  // the previous one, which must not be lost
     std::filesystem::remove(started);
@@ -61,13 +60,11 @@ TEST(Checkpoint, SurvivesBeingKilledAtAnyMoment) {
     options.device = "cpu";
     options.resume = run;
     Trainer again(options);
-    ASSERT_GE(again.steps(), 1);
-    further += again.steps() > 1 ? 1 : 0;
+    ASSERT_GE(again.steps(), 2);  // what the child had saved before it said so
     again.run({}, 1);
     for (const auto& [name, tensor] : again.classifier().model()->state_dict())
       EXPECT_TRUE(std::isfinite(ops::sum(tensor).item())) << name;
   }
-  EXPECT_GT(further, 10);
   remove_stale_temporaries(data.path(), std::chrono::seconds(-10));
   std::filesystem::remove(started);
   EXPECT_EQ(test::count_files(data.path()), 5u);  // four of the data, and the checkpoint
