@@ -3,6 +3,7 @@
 // thread.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -65,7 +66,7 @@ class Module {
   virtual std::string type() const = 0;  // "Conv2d"
   virtual Config config() const { return {}; }
   virtual Tensor forward(const Tensor& x) = 0;
-  Tensor operator()(const Tensor& x) { return forward(x); }
+  Tensor operator()(const Tensor& x);
 
   std::vector<Tensor> parameters() const;
   std::vector<NamedTensor> named_parameters() const;
@@ -91,6 +92,9 @@ class Module {
   // The kernels that forward(x) launches, in order: it is run once, in evaluation mode and unseen
   // by tapes. None on the CPU backend.
   std::vector<KernelLaunch> kernels(const Tensor& x);
+  // For zeros of the shape, dtype and device that operator() was last called with.
+  std::vector<KernelLaunch> kernels();
+  void remember_input(const Tensor& x);  // what operator() does for kernels()
 
   std::string to_string() const;  // the tree, one line per module
   std::string describe() const;   // "Conv2d(in=1, out=16, kernel=[3, 3])"
@@ -107,6 +111,8 @@ class Module {
   std::vector<std::pair<std::string, Tensor*>> parameters_, buffers_;
   std::vector<std::pair<std::string, ModulePtr>> children_;
   bool training_ = true;
+  struct Input;
+  std::atomic<std::shared_ptr<const Input>> last_input_;  // one model may serve several threads
 };
 
 template <class T, class... Args>

@@ -92,6 +92,9 @@ void add_attributes(nb::class_<nn::Module, PythonModule>& m) {
       .def(
           "__call__",
           [](nb::handle self, const nb::args& args, const nb::kwargs& kwargs) {
+            const Tensor* x = nullptr;
+            if (args.size() == 1 && nb::try_cast(args[0], x) && x != nullptr)
+              nb::cast<nn::Module&>(self).remember_input(*x);
             return nb::object(self.attr("forward")(*args, **kwargs));
           },
           nb::sig("def __call__(self, *args, **kwargs) -> typing.Any"))
@@ -206,16 +209,16 @@ void add_modes(nb::class_<nn::Module, PythonModule>& m) {
           "on"_a = true, nb::sig("def requires_grad_(self, on: bool = True) -> typing.Any"))
       .def(
           "kernels",
-          [](nn::Module& module, const Tensor& x, bool only_free) {
+          [](nn::Module& module, const std::optional<Tensor>& x, bool only_free) {
             Unlocked now;
-            auto launches = module.kernels(x);
+            auto launches = x ? module.kernels(*x) : module.kernels();
             if (only_free)
               std::erase_if(launches, [](const auto& launch) { return !launch.is_free; });
             return launches;
           },
-          "x"_a, "only_free"_a = true,
+          "x"_a = nb::none(), "only_free"_a = true,
           "The kernels that forward(x) launches, for Autotuner.add; by default those whose local\n"
-          "size can be chosen. None on the CPU backend.")
+          "size can be chosen. Without x for an input like the last one. None on the CPU backend.")
       .def("zero_grad", &nn::Module::zero_grad)
       .def("describe", &nn::Module::describe)
       .def("__repr__", [](const nn::Module& x) {

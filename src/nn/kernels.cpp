@@ -72,4 +72,30 @@ std::vector<KernelLaunch> Module::kernels(const Tensor& x) {
   return std::move(listener.launches);
 }
 
+struct Module::Input {
+  Shape shape;
+  DType dtype;
+  Queue queue;
+};
+
+void Module::remember_input(const Tensor& x) {
+  const auto last = last_input_.load();
+  if (last && last->shape == x.shape() && last->dtype == x.dtype() && last->queue == x.queue())
+    return;
+  last_input_.store(std::make_shared<const Input>(Input{x.shape(), x.dtype(), x.queue()}));
+}
+
+Tensor Module::operator()(const Tensor& x) {
+  remember_input(x);
+  return forward(x);
+}
+
+std::vector<KernelLaunch> Module::kernels() {
+  const auto last = last_input_.load();
+  check<ArgumentError>(last != nullptr,
+                       "[kernels] the module must have been called once, or be given an input: {}",
+                       describe());
+  return kernels(Tensor::from_shape(last->queue, last->shape, last->dtype));
+}
+
 }  // namespace netcl::nn

@@ -196,6 +196,7 @@ TEST(Module, lists_the_kernels_it_launches) {
     model->train();
     const auto mean = model->named_buffers()[0].tensor.to_vector<float>();
     const auto x = Tensor::random(queue, {2, 1, 8, 8}, 1);
+    EXPECT_THROW(model->kernels(), ArgumentError) << "it was never called";
     const auto launches = model->kernels(x);
     EXPECT_TRUE(model->is_training());
     EXPECT_EQ(model->named_buffers()[0].tensor.to_vector<float>(), mean);
@@ -220,6 +221,7 @@ TEST(Module, lists_the_kernels_it_launches) {
     EXPECT_GT(tuner.tune_all(queue, {.show_progress = false}), 0u);
     EXPECT_FALSE(tuner.results().empty());
     EXPECT_EQ((*model)(x).to_vector<float>(), before);
+    EXPECT_EQ(model->kernels().size(), launches.size()) << "as it was called";
   });
 }
 

@@ -214,6 +214,17 @@ def test_autotuner_session(queue, tmp_path, monkeypatch):
     assert isinstance(again.lookup("whole", (128,)), int)
 
 
+def test_autotuner_session_of_a_model(queue, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    model = nc.nn.Sequential(nc.nn.Linear(40, 16), nc.nn.ReLU(), nc.nn.Linear(16, 4)).to(queue)
+    with pytest.raises(ValueError, match="called once"):
+        model.kernels()
+    model(nc.Tensor.ones((8, 40), device=queue))
+    tuned = [(name, shape) for name, _, shape in model.kernels()]
+    autotuner = run("autotuner_session", model=model)["autotuner"]
+    assert tuned and all(autotuner.lookup(name, shape) for name, shape in tuned)
+
+
 def test_documented_classes():
     spec = [f.name for f in dataclasses.fields(nc.KernelSpec)]
     assert spec[:6] == ["name", "src", "shape_sig", "workgroup_size", "extra_flags", "tune"]

@@ -9,8 +9,6 @@
 namespace netcl::cli {
 namespace {
 
-constexpr int kProblem = 1, kUsage = 2, kInterrupted = 130;
-
 int parse_and_run(int argc, char** argv) {
   CLI::App app("netcl: deep learning on any OpenCL device");
   app.set_version_flag("--version", "netcl " NETCL_VERSION);

@@ -19,8 +19,6 @@ std::size_t terminal_width(int descriptor) {
 
 namespace {
 
-constexpr int kUsage = 2;
-
 std::string joined(const std::vector<std::string>& parts, const char* separator) {
   return fmt::format("{}", fmt::join(parts, separator));
 }
@@ -101,7 +99,7 @@ int print_one(const std::string& name) {
   return 0;
 }
 
-int print_markdown() {
+int print_ops_page() {
   fmt::print("{}", ops_markdown());
   return 0;
 }
@@ -119,7 +117,7 @@ void add_ops(CLI::App& app, Action& action) {
   command->add_flag("--markdown", request->markdown, "the table of docs/ops.md")->excludes(name);
   command->callback([request, &action] {
     action = [request] {
-      if (request->markdown) return print_markdown();
+      if (request->markdown) return print_ops_page();
       return request->name.empty() ? print_table() : print_one(request->name);
     };
   });

@@ -17,8 +17,6 @@ namespace {
 using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
-constexpr int kProblem = 1, kUsage = 2, kInterrupted = 130;
-
 struct SelftestRequest {
   std::string device = "auto";
   std::string filter;

@@ -15,7 +15,6 @@ namespace fs = std::filesystem;
 
 constexpr const char* kDefaultData = "data/mnist";
 constexpr const char* kInterruptedFile = "netcl-interrupted.safetensors";
-constexpr int kInterrupted = 130;
 // The steps whose kernels a report shows: after the first ones, which compile.
 constexpr std::int64_t kProfileBegin = 20, kProfileSteps = 40;
 

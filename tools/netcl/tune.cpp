@@ -37,9 +37,10 @@ double seconds_of(const std::string& text) {
   return value * factor;
 }
 
-class Progress {
+class ProblemProgress {
  public:
-  explicit Progress(std::size_t total) : total_(total), terminal_(isatty(STDERR_FILENO) != 0) {}
+  explicit ProblemProgress(std::size_t total)
+      : total_(total), terminal_(isatty(STDERR_FILENO) != 0) {}
 
   void show(std::size_t done, const std::string& what) const {
     if (!terminal_) return;
@@ -97,7 +98,7 @@ int run(const TuneRequest& request) {
   const auto problems = wanted_problems(request, device.queue);
   fmt::print("tuning {} problems on {}\n\n{:<8} {:<44} {:>10} {:>10} {:>8}\n", problems.size(),
              device.device_name, "op", "problem", "default us", "best us", "faster");
-  const Progress progress(problems.size());
+  const ProblemProgress progress(problems.size());
   std::vector<TunedProblem> done;
   const auto start = std::chrono::steady_clock::now();
   bool interrupted = false, out_of_time = false;
