@@ -68,10 +68,15 @@ class Optimizer {
     std::int64_t steps = 0;
     std::vector<Tensor> slots = {};  // made at the first step
   };
+  Rule rule_of(const Parameter& parameter) const;
+  void let_replays_count(const std::vector<std::size_t>& members, const Tensor& numbers,
+                         bool counts_step);
+
   std::vector<ParameterGroup> groups_;
   std::vector<Parameter> parameters_;
   double lr_;
   std::int64_t steps_ = 0;
+  std::shared_ptr<Optimizer*> self_ = std::make_shared<Optimizer*>(this);  // for recorded steps
 };
 
 // g = grad + weight_decay * p;  v = momentum * v + (1 - dampening) * g;  p -= lr * v

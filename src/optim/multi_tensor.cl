@@ -5,7 +5,8 @@
 //   1 Adam     numbers: lr beta1 beta2 eps decay decoupled c1 c2;       a, b: averages of g and g^2
 //   2 RMSProp  numbers: lr alpha eps decay momentum;                    a: average of g^2, b:
 //   velocity 3 average  numbers: rate;                                           p moves towards g
-// p has the dtype of the parameter, g that of its gradient (the same), a and b are ACC.
+// p has the dtype of the parameter, g that of its gradient (the same), a and b are ACC. With STORED
+// the numbers are in memory, where a recorded step may change them between its replays.
 
 void update(__global T* p, __global const T* g, __global ACC* a, __global ACC* b, long i,
             ACC8 numbers) {
@@ -59,7 +60,13 @@ void update(__global T* p, __global const T* g, __global ACC* a, __global ACC* b
     break;
 
 __kernel void multi_tensor(POINTERS(T, p), POINTERS(const T, g), POINTERS(ACC, a), POINTERS(ACC, b),
-                           long8 at_p, long8 at_g, long8 sizes, long8 ends, ACC8 numbers) {
+                           long8 at_p, long8 at_g, long8 sizes, long8 ends,
+#if STORED
+                           __global const ACC* stored) {
+  const ACC8 numbers = vload8(0, stored);
+#else
+                           ACC8 numbers) {
+#endif
   long limits[8];
   vstore8(ends, 0, limits);
   const long group = (long)get_group_id(0);

@@ -80,8 +80,8 @@ void update_on_host(UpdateRule rule, const std::array<double, 8>& numbers, const
 
 // ---- OpenCL
 
-void launch(UpdateRule rule, const std::array<double, 8>& numbers,
-            std::span<const Update> updates) {
+void launch(UpdateRule rule, const std::array<double, 8>& numbers, std::span<const Update> updates,
+            const Tensor& stored) {
   const auto& queue = updates[0].target.queue();
   const auto dtype = updates[0].target.dtype();
   const bool cpu = device_profile(queue).is_cpu;
@@ -89,10 +89,12 @@ void launch(UpdateRule rule, const std::array<double, 8>& numbers,
   const auto kernel = op_kernel(
       queue,
       KernelKey("optim/multi_tensor.cl", "multi_tensor",
-                {static_cast<std::int64_t>(dtype), static_cast<std::int64_t>(rule), chunk}),
+                {static_cast<std::int64_t>(dtype), static_cast<std::int64_t>(rule), chunk,
+                 stored ? 1 : 0}),
       [&] {
         return t_and_acc(dtype) + define("ACC8", fmt::format("{}8", compute_type(dtype))) +
-               define("CHUNK", chunk) + define("RULE", static_cast<std::int64_t>(rule));
+               define("CHUNK", chunk) + define("RULE", static_cast<std::int64_t>(rule)) +
+               define("STORED", stored ? 1 : 0);
       });
   std::vector<KernelArg> args;
   const auto last = updates.size() - 1;
@@ -120,8 +122,11 @@ void launch(UpdateRule rule, const std::array<double, 8>& numbers,
   alignas(64) std::array<float, 8> singles;
   alignas(64) std::array<double, 8> doubles = numbers;
   for (std::size_t i = 0; i < 8; ++i) singles[i] = static_cast<float>(numbers[i]);
-  args.push_back(dtype == DType::float64 ? KernelArg::by_value(doubles.data(), sizeof doubles)
-                                         : KernelArg::by_value(singles.data(), sizeof singles));
+  if (stored)
+    args.emplace_back(stored.buffer());
+  else
+    args.push_back(dtype == DType::float64 ? KernelArg::by_value(doubles.data(), sizeof doubles)
+                                           : KernelArg::by_value(singles.data(), sizeof singles));
   const auto local = static_cast<std::int64_t>(clamped_local(kernel, cpu ? 1 : 128));
   enqueue_kernel(queue, *kernel, WorkSize(groups * local), WorkSize(local), args);
 }
@@ -133,7 +138,7 @@ DType accumulator_dtype(DType dtype) {
 }
 
 void update_tensors(UpdateRule rule, const std::array<double, 8>& numbers,
-                    const std::vector<Update>& given) {
+                    const std::vector<Update>& given, const Tensor& stored) {
   std::vector<Update> updates;
   for (auto update : given) {
     if (update.target.numel() == 0) continue;
@@ -151,7 +156,7 @@ void update_tensors(UpdateRule rule, const std::array<double, 8>& numbers,
                      "[update] the device has no float64: {}", queue.name());
   for (std::size_t begin = 0; begin < updates.size(); begin += kPerLaunch)
     launch(rule, numbers,
-           std::span(updates).subspan(begin, std::min(kPerLaunch, updates.size() - begin)));
+           std::span(updates).subspan(begin, std::min(kPerLaunch, updates.size() - begin)), stored);
 }
 
 }  // namespace netcl::optim

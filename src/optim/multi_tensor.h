@@ -19,8 +19,9 @@ struct Update {
 // float64 for float64, else float32.
 DType accumulator_dtype(DType dtype);
 
-// All targets must be on one queue and of one dtype.
+// All targets must be on one queue and of one dtype. With `stored`, a tensor of eight numbers in
+// the accumulator's dtype on a device, the kernels read those instead.
 void update_tensors(UpdateRule rule, const std::array<double, 8>& numbers,
-                    const std::vector<Update>& updates);
+                    const std::vector<Update>& updates, const Tensor& stored = {});
 
 }  // namespace netcl::optim

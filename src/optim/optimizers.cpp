@@ -20,6 +20,16 @@ std::vector<ParameterGroup> one_group(std::vector<Tensor> parameters) {
   return {ParameterGroup{std::move(parameters)}};
 }
 
+// Unseen by a recorder, which would repeat these numbers for ever.
+void store_numbers(const Tensor& to, const double (&numbers)[8]) {
+  const cl::RecordingScope unrecorded(nullptr);
+  const std::vector<double> values(std::begin(numbers), std::end(numbers));
+  if (to.dtype() == DType::float64)
+    to.copy_from(Tensor::from_host(to.queue(), values));
+  else
+    to.copy_from(Tensor::from_host(to.queue(), std::vector<float>(values.begin(), values.end())));
+}
+
 }  // namespace
 
 Optimizer::Optimizer(std::vector<ParameterGroup> groups, double lr, double weight_decay)
@@ -53,14 +63,23 @@ void Optimizer::zero_grad() const {
   for (const auto& parameter : parameters_) parameter.tensor.set_grad({});
 }
 
+Optimizer::Rule Optimizer::rule_of(const Parameter& parameter) const {
+  return rule(lr_ * parameter.lr_scale, parameter.weight_decay, parameter.steps);
+}
+
 // Parameters that share dtype, device, settings and age share launches.
 void Optimizer::step() {
   const no_grad off;
   ++steps_;
   const auto names = slots();
+  struct Group {
+    std::vector<Update> updates;
+    std::vector<std::size_t> members;
+  };
   using Key = std::tuple<DType, std::uintptr_t, double, double, std::int64_t>;
-  std::map<Key, std::vector<Update>> launches;
-  for (auto& parameter : parameters_) {
+  std::map<Key, Group> launches;
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    auto& parameter = parameters_[i];
     const auto gradient = parameter.tensor.grad();
     if (!gradient) continue;
     const auto& tensor = parameter.tensor;
@@ -71,17 +90,41 @@ void Optimizer::step() {
     Update update{tensor, gradient, {}, {}};
     if (!names.empty()) update.first = parameter.slots[0];
     if (names.size() > 1) update.second = parameter.slots[1];
-    launches[{tensor.dtype(), tensor.queue().int_ptr(), lr_ * parameter.lr_scale,
-              parameter.weight_decay, parameter.steps}]
-        .push_back(std::move(update));
+    auto& group = launches[{tensor.dtype(), tensor.queue().int_ptr(), parameter.lr_scale,
+                            parameter.weight_decay, parameter.steps}];
+    group.updates.push_back(std::move(update));
+    group.members.push_back(i);
   }
-  for (const auto& [key, updates] : launches) {
-    const auto& [dtype, queue, lr, decay, age] = key;
-    const auto how = rule(lr, decay, age);
-    std::array<double, 8> numbers;
-    std::copy(std::begin(how.numbers), std::end(how.numbers), numbers.begin());
-    update_tensors(static_cast<UpdateRule>(how.kind), numbers, updates);
+  bool is_first = true;
+  for (const auto& [key, group] : launches) {
+    const auto& target = group.updates[0].target;
+    const auto how = rule_of(parameters_[group.members[0]]);
+    Tensor stored;
+    if (cl::is_recording()) {
+      stored = Tensor::empty(target.queue(), {8}, accumulator_dtype(target.dtype()));
+      store_numbers(stored, how.numbers);
+      let_replays_count(group.members, stored, is_first);
+    }
+    update_tensors(static_cast<UpdateRule>(how.kind), std::to_array(how.numbers), group.updates,
+                   stored);
+    is_first = false;
   }
+}
+
+// A replay does not run step(): at this place of it the steps are counted and the numbers, which
+// depend on them and on the learning rate, are stored anew.
+void Optimizer::let_replays_count(const std::vector<std::size_t>& members, const Tensor& numbers,
+                                  bool counts_step) {
+  const std::weak_ptr<Optimizer*> self = self_;
+  cl::t_recorder->check([self, members, numbers, counts_step] {
+    const auto alive = self.lock();
+    check<ArgumentError>(alive != nullptr,
+                         "[CapturedStep] the optimiser of a recorded step must still exist");
+    auto& optimizer = **alive;
+    if (counts_step) ++optimizer.steps_;
+    for (const auto i : members) ++optimizer.parameters_[i].steps;
+    store_numbers(numbers, optimizer.rule_of(optimizer.parameters_[members[0]]).numbers);
+  });
 }
 
 OptimizerState Optimizer::state() const {
@@ -160,7 +203,6 @@ Adam::Adam(std::vector<ParameterGroup> groups, AdamOptions options, bool decoupl
   check_number("Adam", "eps", options.eps, 0, INFINITY);
 }
 Optimizer::Rule Adam::rule(double lr, double weight_decay, std::int64_t step) const {
-  cl::changes_on_host("Adam corrects its averages by the number of steps");
   const auto t = static_cast<double>(step);
   return {static_cast<int>(UpdateRule::adam),
           {lr, options_.beta1, options_.beta2, options_.eps, weight_decay, decoupled_ ? 1.0 : 0.0,

@@ -221,30 +221,64 @@ TEST(Capture, state_of_the_host_keeps_it_eager) {
       expect_same_bits(dropping({ones})[0], eager[static_cast<std::size_t>(i)]);
     if (!queue.is_cpu())
       EXPECT_EQ(dropping.why_not(), "next_seed() draws another seed at each call");
-
-    const auto train = [](const Tensor& w, bool captured) {
-      optim::Adam adam(std::vector<Tensor>{w});
-      const auto function = [&](const Tensors& in) -> Tensors {
-        w.set_grad(in[0] * w.detach());
-        adam.step();
-        return {};
-      };
-      CapturedStep step(function);
-      for (int i = 0; i < 6; ++i) {
-        const Tensors in = {normal(w.queue(), {20}, static_cast<unsigned>(i))};
-        if (captured)
-          step(in);
-        else
-          function(in);
-      }
-    };
-    auto a = normal(queue, {20}, 7), b = a.clone();
-    a.set_requires_grad();
-    b.set_requires_grad();
-    train(a, true);
-    train(b, false);
-    expect_same_bits(a, b);
   });
+}
+
+// Optimisers count their steps on the host, and a schedule changes the rate there.
+template <class Optimizer>
+void expect_replays_like_eager(const Queue& queue) {
+  const auto train = [](const Tensor& w, const Tensor& other, bool captured) {
+    Optimizer optimizer(std::vector<Tensor>{w, other});
+    const auto function = [&](const Tensors& in) -> Tensors {
+      w.set_grad(in[0] * w.detach());
+      other.set_grad(in[0].narrow(0, 0, 3));
+      optimizer.step();
+      return {};
+    };
+    CapturedStep step(function);
+    for (int i = 0; i < 8; ++i) {
+      optimizer.set_lr(0.1 / (i + 1));
+      const Tensors in = {normal(w.queue(), {20}, static_cast<unsigned>(i))};
+      if (captured)
+        step(in);
+      else
+        function(in);
+    }
+    EXPECT_EQ(optimizer.steps(), 8);
+    for (const auto steps : optimizer.state().parameter_steps) EXPECT_EQ(steps, 8);
+    if (captured && !w.queue().is_cpu()) EXPECT_EQ(step.stats().replays, 6u) << step.why_not();
+  };
+  auto a = normal(queue, {20}, 7), b = a.clone(), c = normal(queue, {3}, 8), d = c.clone();
+  for (auto* one : {&a, &b, &c, &d}) one->set_requires_grad();
+  train(a, c, true);
+  train(b, d, false);
+  expect_same_bits(a, b);
+  expect_same_bits(c, d);
+}
+
+TEST(Capture, optimisers_go_on_counting) {
+  on_every_device([](const Queue& queue) {
+    expect_replays_like_eager<optim::SGD>(queue);
+    expect_replays_like_eager<optim::Adam>(queue);
+    expect_replays_like_eager<optim::AdamW>(queue);
+    expect_replays_like_eager<optim::RMSProp>(queue);
+  });
+}
+
+TEST(Capture, an_optimiser_that_is_gone_is_an_error) {
+  NETCL_NEED_OPENCL();
+  const auto queue = test::opencl_devices()[0].queue;
+  auto w = normal(queue, {20}, 7);
+  w.set_requires_grad();
+  auto adam = std::make_unique<optim::Adam>(std::vector<Tensor>{w});
+  CapturedStep step([&](const Tensors& in) -> Tensors {
+    w.set_grad(in[0]);
+    adam->step();
+    return {};
+  });
+  for (int i = 0; i < 3; ++i) step({w.detach()});
+  adam.reset();
+  EXPECT_THROW(step({w.detach()}), ArgumentError);
 }
 
 TEST(Capture, threads_capture_at_once) {
