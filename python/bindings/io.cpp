@@ -38,6 +38,14 @@ nb::object read_array(Read&& read) {
   return to_numpy(array);
 }
 
+// Takes the values of an array or a tensor, then calls without the GIL.
+template <class Write>
+void write_array(nb::handle array, Write&& write) {
+  const auto values = to_host_array(array);
+  Unlocked now;
+  write(values);
+}
+
 void bind_safetensors(nb::module_& m) {
   m.def(
       "save_safetensors",
@@ -92,9 +100,7 @@ void bind_io(nb::module_& parent) {
   m.def(
       "save_npy",
       [](const Path& path, nb::handle array) {
-        const auto values = to_host_array(array);
-        Unlocked now;
-        io::save_npy(path.string(), values);
+        write_array(array, [&](const auto& values) { io::save_npy(path.string(), values); });
       },
       "path"_a, "array"_a);
   m.def(
@@ -132,9 +138,7 @@ void bind_io(nb::module_& parent) {
   m.def(
       "save_png",
       [](const Path& path, nb::handle image) {
-        const auto values = to_host_array(image);
-        Unlocked now;
-        io::save_png(path.string(), values);
+        write_array(image, [&](const auto& values) { io::save_png(path.string(), values); });
       },
       "path"_a, "image"_a);
 }

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any, Callable, Iterator
 
 from ._netcl import Tensor, get_active_device
 from ._netcl.train import (
@@ -122,21 +123,16 @@ def evaluate(
     loss only."""
     import numpy as np
 
-    was_training = model.training
     loss = loss or nn.cross_entropy
-    model.eval()
     total, samples, answers, truths = 0.0, 0, [], []
-    try:
-        with no_grad():
-            for x, target in _loader(data, batch_size, False, 0):
-                output = model(x)
-                total += float(loss(output, target)) * len(x)
-                samples += len(x)
-                if _is_classification(output, target):
-                    answers.append(output.argmax(-1).to_host())
-                    truths.append(target.to_host())
-    finally:
-        model.train(was_training)
+    with _evaluating(model):
+        for x, target in _loader(data, batch_size, False, 0):
+            output = model(x)
+            total += float(loss(output, target)) * len(x)
+            samples += len(x)
+            if _is_classification(output, target):
+                answers.append(output.argmax(-1).to_host())
+                truths.append(target.to_host())
     mean = total / samples if samples else float("nan")
     if not answers:
         return Evaluation(mean, float("nan"), samples, [], [])
@@ -147,6 +143,18 @@ def evaluate(
     names = list(classes or []) + [str(i) for i in range(len(classes or []), count)]
     confusion = np.bincount(truth * count + answer, minlength=count * count)
     return Evaluation(mean, float((answer == truth).mean()), samples, names, confusion.tolist())
+
+
+@contextmanager
+def _evaluating(model: nn.Module) -> Iterator[None]:
+    """In evaluation mode and unseen by tapes; then as it was."""
+    was_training = model.training
+    model.eval()
+    try:
+        with no_grad():
+            yield
+    finally:
+        model.train(was_training)
 
 
 def _loader(data: Any, batch_size: int, shuffle: bool, seed: int) -> Any:
@@ -173,6 +181,7 @@ class _Meter:
     def __init__(self) -> None:
         self._losses: list[Tensor] = []
         self._right: list[Tensor] = []
+        self._answers = 0  # since the sums were last looked at
         self._total = [0.0, 0.0, 0, 0]  # loss, right answers, steps, answers
         self._recent = (float("nan"), float("nan"))
 
@@ -180,7 +189,7 @@ class _Meter:
         self._losses.append(loss)
         if _is_classification(output, target):
             self._right.append((output.argmax(-1) == target).sum())
-            self._total[3] += target.size
+            self._answers += target.size
         if len(self._losses) == 20:
             self._settle()
 
@@ -189,13 +198,12 @@ class _Meter:
             return
         losses = [float(one) for one in self._losses]
         right = sum(float(one) for one in self._right)
-        answers = self._total[3] - getattr(self, "_settled_answers", 0)
-        self._settled_answers = self._total[3]
-        self._recent = (sum(losses) / len(losses), right / answers if answers else float("nan"))
+        self._recent = (sum(losses) / len(losses), right / self._answers if self._answers else float("nan"))
         self._total[0] += sum(losses)
         self._total[1] += right
         self._total[2] += len(losses)
-        self._losses, self._right = [], []
+        self._total[3] += self._answers
+        self._losses, self._right, self._answers = [], [], 0
 
     def recent_loss(self) -> float:
         return self._recent[0]
@@ -222,11 +230,9 @@ def _sample_predictions(model: nn.Module, loader: Any, most: int = 24) -> list[t
     image, _ = dataset[0]
     if str(image.dtype) != "uint8" or image.shape[0] not in (1, 3):
         return []
-    was_training = model.training
-    with no_grad():
+    with _evaluating(model):
         x, labels = next(iter(loader))
-        probabilities = model.eval()(x).softmax(-1).to_host()[:most]
-    model.train(was_training)
+        probabilities = model(x).softmax(-1).to_host()[:most]
     truths = labels.to_host()
     return [
         (dataset[i][0], int(truths[i]), int(row.argmax()), float(row.max()))

@@ -107,13 +107,11 @@ void finish_queues_before_exit_handlers() noexcept {
   // exit() destroys the thread_local objects of its caller first. In any other thread than the main
   // one the destructor only says that the thread ended.
   struct Guard {
-    bool armed = false;
     ~Guard() {
-      if (armed && ::getpid() == ::gettid() && process::calls_allowed()) finish_all_queues();
+      if (::getpid() == ::gettid() && process::calls_allowed()) finish_all_queues();
     }
   };
-  thread_local Guard guard;
-  guard.armed = true;
+  thread_local const Guard at_end_of_thread;
 }
 
 Context Context::wrap(_cl_context* context) {

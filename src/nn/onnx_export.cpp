@@ -33,6 +33,13 @@ class Exporter {
   std::string weight(const std::string& name, const Tensor& tensor) {
     return graph.constant(name, tensor.shape(), tensor.astype(DType::float32).to_vector<float>());
   }
+  // What a product takes: x, the weight and, where there is one, the bias.
+  template <class Layer>
+  Names factors(const Layer& layer, const std::string& x, const std::string& path) {
+    Names inputs{x, weight(path + "weight", layer.weight)};
+    if (layer.bias) inputs.push_back(weight(path + "bias", layer.bias));
+    return inputs;
+  }
   std::string binary(const char* op, const std::string& a, const std::string& b) {
     return graph.node(op, {a, b});
   }
@@ -95,12 +102,8 @@ OnnxAttributes conv_attributes(const Layer& layer) {
 
 std::string Exporter::linear(const Linear& layer, const std::string& x, std::int64_t rank,
                              const std::string& path) {
+  if (rank == 2) return graph.node("Gemm", factors(layer, x, path), {{"transB", std::int64_t{1}}});
   const auto w = weight(path + "weight", layer.weight);
-  if (rank == 2) {
-    std::vector<std::string> inputs{x, w};
-    if (layer.bias) inputs.push_back(weight(path + "bias", layer.bias));
-    return graph.node("Gemm", inputs, {{"transB", std::int64_t{1}}});
-  }
   const auto turned = graph.node("Transpose", {w}, {{"perm", std::vector<std::int64_t>{1, 0}}});
   const auto y = binary("MatMul", x, turned);
   return layer.bias ? binary("Add", y, weight(path + "bias", layer.bias)) : y;
@@ -111,18 +114,14 @@ std::string Exporter::linear(const Linear& layer, const Value& x, const std::str
 }
 
 std::string Exporter::convolution(const Conv2d& layer, const Value& x, const std::string& path) {
-  Names inputs{x.name, weight(path + "weight", layer.weight)};
-  if (layer.bias) inputs.push_back(weight(path + "bias", layer.bias));
-  return graph.node("Conv", inputs, conv_attributes(layer));
+  return graph.node("Conv", factors(layer, x.name, path), conv_attributes(layer));
 }
 
 std::string Exporter::convolution(const ConvTranspose2d& layer, const Value& x,
                                   const std::string& path) {
-  Names inputs{x.name, weight(path + "weight", layer.weight)};
-  if (layer.bias) inputs.push_back(weight(path + "bias", layer.bias));
   auto attributes = conv_attributes(layer);
   attributes.emplace_back("output_padding", list_of(layer.options.output_padding));
-  return graph.node("ConvTranspose", inputs, attributes);
+  return graph.node("ConvTranspose", factors(layer, x.name, path), attributes);
 }
 
 std::string Exporter::norm(const BatchNorm& layer, const Value& x, const std::string& path) {

@@ -1,8 +1,6 @@
 // Host arrays, finished and under way.
 #include "base/check.h"
 #include "base/env.h"
-#include "base/log.h"
-#include "base/process.h"
 #include "cl/in_flight.h"
 #include "netcl/tensor.h"
 #include "tensor/convert.h"

@@ -57,12 +57,8 @@ class _Switch:
     def __call__(self, function: Callable) -> Callable:
         @functools.wraps(function)
         def wrapped(*args: Any, **kwargs: Any):
-            before = self._read()
-            self._write(self._value)
-            try:
+            with _Switch(self._read, self._write, self._value):  # each call its own: threads
                 return function(*args, **kwargs)
-            finally:
-                self._write(before)
 
         return wrapped
 

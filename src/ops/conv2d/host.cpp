@@ -239,10 +239,9 @@ void finish_planes(const ConvSizes& g, const float* bias, const float* residual,
 
 void host_forward(const ConvSizes& g, const Tensor& x, const Tensor& w, const Tensor& b,
                   const Tensor& residual, const Tensor& y, ops::Activation activation) {
-  if (by_onednn(g, onednn::Convolution::Pass::forward, x, w, y))
-    return finish_planes(g, input<float>(b), input<float>(residual), output<float>(y), activation);
-  if (x.dtype() == DType::float32 &&
-      forward_by_products(g, input<float>(x), input<float>(w), output<float>(y)))
+  if (by_onednn(g, onednn::Convolution::Pass::forward, x, w, y) ||
+      (x.dtype() == DType::float32 &&
+       forward_by_products(g, input<float>(x), input<float>(w), output<float>(y))))
     return finish_planes(g, input<float>(b), input<float>(residual), output<float>(y), activation);
   visit_floats(x.dtype(), [&]<class T>(T) {
     using A = arithmetic_t<T>;

@@ -18,21 +18,15 @@ class DeviceBackend:
 
     def to_host(self, storage: Any, shape: Any = None, dtype: Any = None):
         """The values as a new array, in the given shape and dtype if there is one."""
-        tensor = _tensor_of(storage)
-        if dtype is not None:
-            tensor = tensor.astype(dtype)
-        return (tensor if shape is None else tensor.reshape(shape)).to_host()
+        return _tensor_of(storage, shape, dtype).to_host()
 
     def to_host_async(self, storage: Any, shape: Any = None, dtype: Any = None):
         """A download under way; its wait() gives the array."""
-        tensor = _tensor_of(storage)
-        if dtype is not None:
-            tensor = tensor.astype(dtype)
-        return (tensor if shape is None else tensor.reshape(shape)).to_host_async()
+        return _tensor_of(storage, shape, dtype).to_host_async()
 
     def reshape(self, storage: Any, shape: Any) -> Tensor:
         """The same memory under another shape."""
-        return _tensor_of(storage).reshape(shape)
+        return _tensor_of(storage, shape)
 
     def wait(self, event: Any = None) -> None:
         """Until an event, or all work on the queue, is done."""
@@ -42,6 +36,9 @@ class DeviceBackend:
             event.wait()
 
 
-def _tensor_of(storage: Any) -> Tensor:
+def _tensor_of(storage: Any, shape: Any = None, dtype: Any = None) -> Tensor:
     # OpenCLBackend.from_host returns a tuple that begins with the array.
-    return storage[0] if isinstance(storage, tuple) else storage
+    tensor = storage[0] if isinstance(storage, tuple) else storage
+    if dtype is not None:
+        tensor = tensor.astype(dtype)
+    return tensor if shape is None else tensor.reshape(shape)
