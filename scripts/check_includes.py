@@ -28,6 +28,7 @@ DIRECT = {
     "optim": ["nn"],
     "data": ["io", "ops"],
     "train": ["data", "optim"],
+    "bench": ["train"],
     "dist": ["data", "optim"],
 }
 
@@ -68,6 +69,7 @@ PUBLIC = {
     "optim": "optim",
     "data": "data",
     "train": "train",
+    "bench": "bench",
     "dist": "dist",
     "netcl": "everything",
 }

@@ -4,6 +4,7 @@
 #include "netcl/autograd.h"
 #include "netcl/autotuner.h"
 #include "netcl/backend.h"
+#include "netcl/bench.h"
 #include "netcl/capabilities.h"
 #include "netcl/capture.h"
 #include "netcl/data.h"

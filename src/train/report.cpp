@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "base/page.h"
 #include "data/planes.h"
 #include "netcl/io.h"
 #include "netcl/train.h"
@@ -11,23 +12,14 @@
 namespace netcl::train {
 namespace {
 
-constexpr const char* kHead = R"(<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">
-<title>netcl training report</title><style>
-:root{--text:#1c2430;--soft:#5b6878;--back:#fff;--line:#dde3ea;--train:#2b6cb0;--test:#c05621;--good:47,133,90;--bad:197,48,48}
-@media(prefers-color-scheme:dark){:root{--text:#dfe6ee;--soft:#98a6b5;--back:#14181f;--line:#2c3542;--train:#63b3ed;--test:#f6ad55;--good:72,187,120;--bad:252,129,129}}
-body{font:16px/1.5 system-ui,sans-serif;margin:1.5rem auto;max-width:62rem;padding:0 1rem;color:var(--text);background:var(--back)}
-h1{font-size:1.5rem;margin:0 0 1rem}h2{font-size:1.1rem;margin:2rem 0 .5rem}p{margin:.3rem 0}.soft{color:var(--soft)}
-table{border-collapse:collapse}th,td{text-align:left;padding:.25rem .6rem;border-bottom:1px solid var(--line)}
-td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}.wide{overflow-x:auto}.matrix td,.matrix th{text-align:center;padding:.25rem .45rem;border:1px solid var(--line);font-variant-numeric:tabular-nums}
-.big{font-size:2.2rem;font-weight:600}.plots{display:grid;grid-template-columns:repeat(auto-fit,minmax(17rem,1fr));gap:1rem}
-svg{width:100%;height:auto}svg text{font:12px system-ui,sans-serif;fill:var(--soft)}
+constexpr std::string_view kStyle =
+    R"(.matrix td,.matrix th{text-align:center;padding:.25rem .45rem;border:1px solid var(--line);font-variant-numeric:tabular-nums}
+.big{font-size:2.2rem;font-weight:600}
 .samples{display:grid;grid-template-columns:repeat(auto-fill,minmax(6.5rem,1fr));gap:.8rem}
 figure{margin:0;text-align:center;font-size:.85rem}figure img{width:100%;image-rendering:pixelated;border:3px solid rgb(var(--good));box-sizing:border-box}
 figure.wrong img{border-color:rgb(var(--bad))}
-.bar{display:inline-block;height:.6rem;margin-left:.5rem;background:var(--train);border-radius:2px;vertical-align:baseline}
-@media(max-width:36rem){body{margin:1rem auto}.matrix{font-size:.72rem}.matrix td,.matrix th{padding:.15rem .22rem}td,th{padding:.25rem .4rem}.wide{font-size:.9rem}}
-</style></head><body>
+.bar{display:inline-block;height:.6rem;margin-left:.5rem;background:var(--first);border-radius:2px;vertical-align:baseline}
+@media(max-width:36rem){.matrix{font-size:.72rem}.matrix td,.matrix th{padding:.15rem .22rem}}
 )";
 
 std::string settings_table(const Report& report) {
@@ -51,9 +43,9 @@ std::string curves(const Report& report) {
     loss.test.push_back({step, record.test_loss});
     accuracy.test.push_back({step, 100 * record.test_accuracy});
   }
-  return "<h2>Curves</h2><p class=\"soft\"><span style=\"color:var(--train)\">&#9632;</span> "
+  return "<h2>Curves</h2><p class=\"soft\"><span style=\"color:var(--first)\">&#9632;</span> "
          "training, "
-         "by step &nbsp; <span style=\"color:var(--test)\">&#9632;</span> test, after each "
+         "by step &nbsp; <span style=\"color:var(--second)\">&#9632;</span> test, after each "
          "epoch</p><div class=\"plots\">" +
          svg_of(loss) + svg_of(accuracy) + "</div>\n";
 }
@@ -191,7 +183,7 @@ std::vector<Report::Sample> sample_predictions(const Classifier& classifier,
 }
 
 std::string report_html(const Report& report) {
-  std::string page = kHead;
+  std::string page;
   page += "<h1>" + html_text(report.title) + "</h1>\n";
   if (report.evaluation)
     page += fmt::format(
@@ -203,7 +195,7 @@ std::string report_html(const Report& report) {
   page +=
       pictures(report, report.evaluation ? report.evaluation->classes : std::vector<std::string>{});
   page += kernel_table(report.kernels) + settings_table(report);
-  return page + "</body></html>\n";
+  return html_page("netcl training report", kStyle, page);
 }
 
 }  // namespace netcl::train

@@ -94,10 +94,10 @@ std::string svg_of(const Plot& plot) {
   svg += fmt::format("<text x=\"{}\" y=\"{}\">step 0</text>", kLeft, kHeight - 6);
   svg += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{:.0f}</text>", kWidth - kRight,
                      kHeight - 6, last);
-  svg += canvas.line(plot.train, "train") + canvas.line(plot.test, "test");
+  svg += canvas.line(plot.train, "first") + canvas.line(plot.test, "second");
   for (const auto& [x, y] : plot.test)
     if (std::isfinite(y))
-      svg += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\" fill=\"var(--test)\"/>",
+      svg += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\" fill=\"var(--second)\"/>",
                          canvas.x(x), canvas.y(y));
   return svg + "</svg>\n";
 }

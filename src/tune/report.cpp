@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/format.h"
+#include "base/page.h"
 #include "netcl/tunables.h"
 
 namespace netcl {
@@ -10,16 +11,8 @@ namespace {
 
 using Candidate = TuningRecord::Candidate;
 
-constexpr const char* kHead = R"(<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><title>netcl tuning report</title><style>
-body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:60rem;padding:0 1rem;color:#1c2430;background:#fff}
-h1{font-size:1.5rem}h2{font-size:1.1rem;margin:2rem 0 .3rem}
-table{border-collapse:collapse;width:100%}th,td{text-align:left;padding:.3rem .6rem;border-bottom:1px solid #dde3ea}
-td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}
-.bar{fill:#9fb3c8}.best{fill:#2f855a}.default{fill:#dd8a2b}text{font:12px system-ui,sans-serif;fill:#1c2430}
-p.key span{display:inline-block;width:.8em;height:.8em;margin:0 .3em 0 1em}
-@media(prefers-color-scheme:dark){body{background:#14181f;color:#dfe6ee}text{fill:#dfe6ee}th,td{border-color:#2c3542}}
-</style></head><body>
+constexpr std::string_view kStyle =
+    R"(table{width:100%}.bar{fill:var(--other)}.best{fill:var(--third)}.default{fill:var(--second)}
 )";
 
 std::string text_of(const Parameters& parameters) {
@@ -84,22 +77,22 @@ std::string summary_row(const TunedProblem& problem) {
 
 std::string tuning_report_html(const std::string& device,
                                const std::vector<TunedProblem>& problems) {
-  std::string page = kHead;
-  page += fmt::format("<h1>netcl tuning report</h1>\n<p>{}: {} problems.</p>\n", html_text(device),
-                      problems.size());
+  std::string page = fmt::format("<h1>netcl tuning report</h1>\n<p>{}: {} problems.</p>\n",
+                                 html_text(device), problems.size());
   page +=
       "<table><tr><th>op</th><th>problem</th><th class=\"n\">default us</th><th class=\"n\">best "
       "us</th><th class=\"n\">times faster</th><th>best parameters</th></tr>\n";
   for (const auto& problem : problems) page += summary_row(problem);
   page +=
-      "</table>\n<p class=\"key\"><span style=\"background:#2f855a\"></span>best"
-      "<span style=\"background:#dd8a2b\"></span>default"
-      "<span style=\"background:#9fb3c8\"></span>other; time of one run, shorter is better</p>\n";
+      "</table>\n<p class=\"key\"><span style=\"background:var(--third)\"></span>best"
+      "<span style=\"background:var(--second)\"></span>default"
+      "<span style=\"background:var(--other)\"></span>other; time of one run, shorter is "
+      "better</p>\n";
   for (const auto& problem : problems)
     page +=
         fmt::format("<h2>{}: {} ({:.2f} times faster)</h2>\n{}", html_text(problem.op),
                     html_text(problem.label), speed_up(problem.record), picture(problem.record));
-  return page + "</body></html>\n";
+  return html_page("netcl tuning report", kStyle, page);
 }
 
 }  // namespace netcl

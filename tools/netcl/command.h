@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <string>
 
 namespace netcl::cli {
 
@@ -23,9 +24,13 @@ void add_selftest(CLI::App& app, Action& action);
 void add_train(CLI::App& app, Action& action);
 void add_eval(CLI::App& app, Action& action);
 void add_predict(CLI::App& app, Action& action);
+void add_bench(CLI::App& app, Action& action);
 void add_export(CLI::App& app, Action& action);
 
 // What the terminal shows in one line; 80 where that is unknown.
 std::size_t terminal_width(int descriptor);
+
+// A word of a command line as a shell reads it back.
+std::string shell_word(const std::string& word);
 
 }  // namespace netcl::cli

@@ -25,6 +25,7 @@ int parse_and_run(int argc, char** argv) {
   add_eval(app, action);
   add_predict(app, action);
   add_export(app, action);
+  add_bench(app, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -1,6 +1,5 @@
 // netcl ops: the ops that there are, as a table or one in full.
 #include <fmt/format.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,13 +9,6 @@
 #include "netcl/netcl.h"
 
 namespace netcl::cli {
-
-std::size_t terminal_width(int descriptor) {
-  winsize size{};
-  const bool known = isatty(descriptor) != 0 && ioctl(descriptor, TIOCGWINSZ, &size) == 0;
-  return known && size.ws_col > 0 ? size.ws_col : 80;
-}
-
 namespace {
 
 std::string joined(const std::vector<std::string>& parts, const char* separator) {

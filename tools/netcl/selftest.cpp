@@ -54,13 +54,6 @@ class CaseProgress {
   Clock::time_point start_ = Clock::now(), shown_ = start_;
 };
 
-// Single quotes for a shell, whatever the text holds.
-std::string quoted(const std::string& text) {
-  std::string result = "'";
-  for (const char c : text) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return result + "'";
-}
-
 SelftestOptions options_of(const SelftestRequest& request) {
   SelftestOptions options;
   options.filter = request.filter;
@@ -94,7 +87,7 @@ void print_report(const SelftestRequest& request, const SelftestReport& report) 
   row("total", report.total);
   for (const auto& failure : report.failures)
     fmt::print("\nFAILED {}\n  {}\n  again: netcl selftest --device {} --filter {}\n", failure.id,
-               failure.message, quoted(request.device), quoted(failure.id));
+               failure.message, shell_word(request.device), shell_word(failure.id));
 }
 
 json report_json(const SelftestReport& report, const std::string& device) {

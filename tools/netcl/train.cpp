@@ -39,32 +39,23 @@ void set_image_size(train::Options& options, const std::string& text) {
   options.width = cross == std::string::npos ? options.height : number(text.substr(cross + 1));
 }
 
-std::string quoted(const std::string& word) {
-  const bool plain = !word.empty() && word.find_first_not_of(
-                                          "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                          "0123456789_-./:=,+%@") == std::string::npos;
-  if (plain) return word;
-  std::string result = "'";
-  for (const char c : word) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return result + "'";
-}
-
 // The command that goes on from `file`, or begins again without one.
 std::string command_line(const TrainRequest& request, const train::Trainer& trainer,
                          const std::string& file) {
-  std::string command = "netcl train --data " + quoted(trainer.data_directory());
-  if (request.options.device != "auto") command += " --device " + quoted(request.options.device);
+  std::string command = "netcl train --data " + shell_word(trainer.data_directory());
+  if (request.options.device != "auto")
+    command += " --device " + shell_word(request.options.device);
   if (!file.empty())
-    command += " --resume " + quoted(file);
+    command += " --resume " + shell_word(file);
   else if (!request.options.resume.empty())
-    command += " --resume " + quoted(request.options.resume);
+    command += " --resume " + shell_word(request.options.resume);
   else
-    command += fmt::format(" --model {} --batch {} --seed {}", quoted(trainer.model_name()),
+    command += fmt::format(" --model {} --batch {} --seed {}", shell_word(trainer.model_name()),
                            trainer.batch(), trainer.seed());
   command += fmt::format(" --epochs {} --lr {} --schedule {}", trainer.epochs(), trainer.lr(),
                          trainer.schedule());
-  if (!request.save.empty()) command += " --save " + quoted(request.save);
-  if (!request.report.empty()) command += " --report " + quoted(request.report);
+  if (!request.save.empty()) command += " --save " + shell_word(request.save);
+  if (!request.report.empty()) command += " --report " + shell_word(request.report);
   if (request.json) command += " --json";
   return command;
 }

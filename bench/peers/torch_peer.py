@@ -1,0 +1,323 @@
+#!/usr/bin/env python3
+"""PyTorch as a contender of `netcl bench`: eager and compiled, in the layouts that it has.
+
+    netcl bench --peer "python bench/peers/torch_peer.py [contender, ...]"
+
+Answers requests in lines of JSON (docs/performance.md describes them).
+"""
+import json
+import math
+import os
+import sys
+import time
+
+os.environ.setdefault("TORCHINDUCTOR_FREEZING", "1")
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+SAMPLE = 4e-3
+PROBES = 16
+CLASSES, IMAGE_CLASSES = 10, 1000
+CONTENDERS = ["eager", "eager nhwc", "eager blocked", "compiled", "compiled nhwc"]
+
+
+def values(shape, seed, scale=1.0):
+    """The same numbers as every contender's: a function of place and seed."""
+    index = np.arange(math.prod(shape), dtype=np.uint32)
+    with np.errstate(over="ignore"):
+        h = index * np.uint32(0x9E3779B1) + np.uint32(seed * 0x85EBCA77 & 0xFFFFFFFF)
+        h ^= h >> np.uint32(15)
+        h *= np.uint32(0x2C1B3C6D)
+        h ^= h >> np.uint32(13)
+    numbers = (h >> np.uint32(8)).astype(np.float32) / np.float32(16777216) - np.float32(0.5)
+    return torch.from_numpy((numbers * np.float32(scale)).reshape(shape))
+
+
+def probe_of(result):
+    flat = result.to_dense() if result.is_mkldnn else result
+    flat = flat.detach().contiguous().reshape(-1)
+    count = flat.numel()
+    return [float(flat[i * (count - 1) // (PROBES - 1)]) for i in range(PROBES)] if count else []
+
+
+class Declined(Exception):
+    pass
+
+
+class Way:
+    """How a contender runs a function: eager or compiled, and the layout of images."""
+
+    def __init__(self, name):
+        self.compiled = name.startswith("compiled")
+        self.layout = name.split()[1] if " " in name else "nchw"
+
+    def function(self, f):
+        return torch.compile(f, dynamic=False) if self.compiled else f
+
+    def images(self, x):
+        if self.layout == "nhwc":
+            return x.to(memory_format=torch.channels_last)
+        return x.to_mkldnn() if self.layout == "blocked" else x
+
+    def require_plain(self):
+        if self.layout != "nchw":
+            raise Declined("the layout of images does not matter here")
+
+
+def matmul(p, way):
+    way.require_plain()
+    a, b = values((p["m"], p["k"]), 1), values((p["k"], p["n"]), 2)
+    out = torch.empty(p["m"], p["n"])
+    f = way.function(lambda a, b, out: torch.mm(a, b, out=out))
+    return lambda: f(a, b, out)
+
+
+def convolution(p, way):
+    x = way.images(values((p["n"], p["c"], p["size"], p["size"]), 1))
+    w = values((p["k"], p["c"] // p["groups"], p["filter"], p["filter"]), 2)
+    w = way.images(w) if way.layout == "nhwc" else w
+    if way.layout == "blocked":
+        if way.compiled:
+            raise Declined("blocked tensors are not compiled")
+        layer = nn.Conv2d(p["c"], p["k"], p["filter"], p["stride"], p["padding"],
+                          groups=p["groups"], bias=False)
+        layer.weight.data.copy_(w)
+        from torch.utils import mkldnn
+        layer = mkldnn.to_mkldnn(layer.eval())
+        return lambda: layer(x)
+    f = way.function(lambda x, w: F.conv2d(x, w, None, p["stride"], p["padding"], 1, p["groups"]))
+    return lambda: f(x, w)
+
+
+def convolution_gradient(p, way, mask):
+    if way.layout == "blocked":
+        raise Declined("blocked tensors have no gradients")
+    if way.compiled:
+        raise Declined("the same library call as eager")
+    x = way.images(values((p["n"], p["c"], p["size"], p["size"]), 1))
+    w = way.images(values((p["k"], p["c"] // p["groups"], p["filter"], p["filter"]), 2))
+    stride, padding = [p["stride"]] * 2, [p["padding"]] * 2
+    y = F.conv2d(x, w, None, stride, padding, 1, p["groups"])
+    g = way.images(values(tuple(y.shape), 3))
+    backward = torch.ops.aten.convolution_backward
+    return lambda: backward(g, x, w, None, stride, padding, [1, 1], False, [0, 0], p["groups"],
+                            mask)[0 if mask[0] else 1]
+
+
+def elementwise(p, way):
+    way.require_plain()
+    n, kind = p["n"], p["kind"]
+    a = values((n,), 1)
+    if kind == "sum":
+        f = way.function(lambda a: torch.sum(a))
+        return lambda: f(a)
+    b, out = values((n,), 2), torch.empty(n)
+    if kind == "add":
+        f = way.function(lambda a, b, out: torch.add(a, b, out=out))
+        return lambda: f(a, b, out)
+    c = values((n,), 3)
+
+    def chain(a, b, c, out):
+        return out.copy_(torch.relu((a * b + c) * 1.5 - a) + 0.25)
+
+    f = way.function(chain)
+    return lambda: f(a, b, c, out)
+
+
+def rows(p, way):
+    way.require_plain()
+    x = values((p["rows"], p["columns"]), 1, 8)
+    if p["kind"] == "softmax":
+        f = way.function(lambda x: torch.softmax(x, -1))
+        return lambda: f(x)
+    w, b = values((p["columns"],), 2), values((p["columns"],), 3)
+    f = way.function(lambda x, w, b: F.layer_norm(x, (p["columns"],), w, b))
+    return lambda: f(x, w, b)
+
+
+def launches(p, way):
+    way.require_plain()
+    if way.compiled:
+        raise Declined("would be one kernel")
+    x = values((16,), 1)
+
+    def chain():
+        y = x
+        for _ in range(p["count"]):
+            y = y + 1.0
+        return y
+
+    return chain
+
+
+class Block(nn.Module):
+    def __init__(self, cin, cout, stride):
+        super().__init__()
+        self.conv1 = nn.Conv2d(cin, cout, 3, stride, 1, bias=False)
+        self.bn1 = nn.BatchNorm2d(cout)
+        self.conv2 = nn.Conv2d(cout, cout, 3, 1, 1, bias=False)
+        self.bn2 = nn.BatchNorm2d(cout)
+        self.down = None
+        if stride != 1 or cin != cout:
+            self.down = nn.Sequential(nn.Conv2d(cin, cout, 1, stride, bias=False),
+                                      nn.BatchNorm2d(cout))
+
+    def forward(self, x):
+        y = self.bn2(self.conv2(torch.relu(self.bn1(self.conv1(x)))))
+        return torch.relu(y + (x if self.down is None else self.down(x)))
+
+
+def resnet18():
+    layers = [nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU(),
+              nn.MaxPool2d(3, 2, 1)]
+    width = 64
+    for out, stride in ((64, 1), (128, 2), (256, 2), (512, 2)):
+        layers += [Block(width, out, stride), Block(out, out, 1)]
+        width = out
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(),
+                         nn.Linear(512, IMAGE_CLASSES))
+
+
+def digits_model(name):
+    if name == "mlp":
+        return nn.Sequential(nn.Flatten(), nn.Linear(784, 256), nn.ReLU(), nn.Linear(256, 10))
+    return nn.Sequential(nn.Conv2d(1, 16, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+                         nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+                         nn.Flatten(), nn.Linear(32 * 49, 10))
+
+
+def fill_weights(model):
+    with torch.no_grad():
+        for i, (name, parameter) in enumerate(model.named_parameters()):
+            if parameter.ndim >= 2:
+                fan = parameter.numel() // parameter.shape[0]
+                parameter.copy_(values(tuple(parameter.shape), 101 + i, math.sqrt(24 / fan)))
+            elif name.endswith("bias"):
+                parameter.zero_()
+
+
+def training(p, way):
+    if way.layout == "blocked" or (way.layout == "nhwc" and p["model"] == "mlp"):
+        raise Declined("not a layout of this network")
+    x = way.images(values((p["batch"], 1, 28, 28), 1))
+    y = torch.arange(p["batch"]) % CLASSES
+
+    def fresh():
+        model = digits_model(p["model"])
+        fill_weights(model)
+        if way.layout == "nhwc":
+            model = model.to(memory_format=torch.channels_last)
+        adam = torch.optim.Adam(model.parameters(), fused=True)
+        forward = way.function(lambda x, y: F.cross_entropy(model(x), y))
+
+        def step():
+            adam.zero_grad(set_to_none=True)
+            loss = forward(x, y)
+            loss.backward()
+            adam.step()
+            return loss
+
+        return step
+
+    first = fresh()
+    losses = [float(first()) for _ in range(2)]
+    step = fresh()
+    step.probe = losses
+    return step
+
+
+def inference(p, way):
+    model = resnet18()
+    fill_weights(model)
+    model.eval()
+    x = way.images(values((p["batch"], 3, 224, 224), 1))
+    if way.layout == "blocked":
+        if way.compiled:
+            raise Declined("blocked tensors are not compiled")
+        raise Declined("not every layer takes blocked tensors")
+    if way.layout == "nhwc":
+        model = model.to(memory_format=torch.channels_last)
+    f = way.function(model)
+
+    def call():
+        with torch.no_grad():
+            return f(x)
+
+    return call
+
+
+KINDS = {
+    "matmul": matmul,
+    "conv2d": convolution,
+    "conv2d_data": lambda p, way: convolution_gradient(p, way, [True, False, False]),
+    "conv2d_weights": lambda p, way: convolution_gradient(p, way, [False, True, False]),
+    "add": elementwise, "sum": elementwise, "chain": elementwise,
+    "softmax": rows, "layer_norm": rows,
+    "launches": launches, "train": training, "forward": inference,
+}
+
+
+def seconds_of(call, calls):
+    start = time.perf_counter()
+    for _ in range(calls):
+        call()
+    return time.perf_counter() - start
+
+
+class Contender:
+    """One case of one way, ready to be measured again and again."""
+
+    def __init__(self, p, name):
+        self.p = p
+        if p["kind"] not in KINDS:
+            raise Declined("PyTorch has no such case")
+        torch._dynamo.reset()
+        self.call = KINDS[p["kind"]](p, Way(name))
+        self.probe = getattr(self.call, "probe", None) or probe_of(self.call())
+        seconds_of(self.call, 3)
+        self.calls = min(1000, max(1, int(SAMPLE / min(seconds_of(self.call, 1) for _ in range(3)))))
+
+    def measure(self, budget):
+        seconds_of(self.call, 1)
+        samples, start = [], time.perf_counter()
+        while len(samples) < 3 or time.perf_counter() - start < budget:
+            samples.append(seconds_of(self.call, self.calls) / self.calls)
+        return {"seconds": samples, "probe": self.probe}
+
+
+def answer(request, ready):
+    name, p = request.get("contender", "eager"), request["case"]
+    if name not in ready or ready[name].p != p:
+        ready.pop(name, None)
+        with torch.inference_mode(p["kind"] not in ("train", "forward")):
+            ready[name] = Contender(p, name)
+    with torch.inference_mode(p["kind"] not in ("train", "forward")):
+        return ready[name].measure(request.get("seconds", 0.1))
+
+
+def main():
+    output = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what libraries print must not end up among the answers
+    threads = int(os.environ.get("OMP_NUM_THREADS", os.cpu_count() or 1))
+    torch.set_num_threads(threads)
+    torch.manual_seed(0)
+    version = torch.__version__.split("+")[0]
+    print(json.dumps({"name": f"PyTorch {version}", "threads": threads, "contenders":
+                      sys.argv[1:] or CONTENDERS}),
+          file=output, flush=True)
+    ready = {}
+    for line in sys.stdin:
+        try:
+            result = answer(json.loads(line), ready)
+        except Declined as reason:
+            result = {"declined": str(reason)}
+        except Exception as error:  # noqa: BLE001: one case that fails must not end the others
+            result = {"declined": f"{type(error).__name__}: {error}"[:300]}
+        print(json.dumps(result), file=output, flush=True)
+
+
+if __name__ == "__main__":
+    main()
