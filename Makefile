@@ -14,7 +14,8 @@ PYTHON := .venv/bin/python
 say = @printf '\n== %s\n' "$(1)"
 
 .PHONY: help setup build test demo bench format lint tidy dev test-dev test-release test-asan \
-  test-tsan test-cpu-only test-torch test-large test-fusion test-faults lab test-matrix selftest docs-ops wheel test-wheel clean
+  test-tsan test-cpu-only test-torch test-large test-fusion test-faults lab test-matrix selftest docs-ops wheel test-wheel clean \
+  fuzz test-oclgrind test-signals soak test-valgrind
 
 help:  ## this list
 	@echo "netcl: targets"
@@ -108,6 +109,35 @@ test-faults: build  ## every OpenCL call of a session fails once with every plau
 	$(call say,test: faults)
 	@FAULT_TURNS=4 OPENCL_LAYERS=$(CURDIR)/build/release/libnetcl_fault_layer.so \
 	  build/release/bin/faults_test
+
+FUZZ_SECONDS ?= 600
+# The packages are for this target alone: nothing else here needs clang.
+fuzz: build/fuzz/build.ninja  ## libFuzzer over every reader, FUZZ_SECONDS=600 for each target (needs clang-14)
+	$(call say,fuzz)
+	@cmake --build --preset fuzz
+	@scripts/fuzz.py --seconds $(FUZZ_SECONDS)
+build/fuzz/build.ninja: fuzz-packages
+.PHONY: fuzz-packages
+fuzz-packages:
+	@dpkg-query -W clang-14 libomp-14-dev libclang-rt-14-dev >/dev/null 2>&1 || { \
+	  sudo=$$([ "$$(id -u)" = 0 ] || echo sudo); \
+	  $$sudo apt-get install -y -qq --no-install-recommends clang-14 libomp-14-dev libclang-rt-14-dev; }
+
+test-oclgrind: build  ## every kernel in Oclgrind: races, uninitialised values, bounds (slow; needs oclgrind)
+	$(call say,test: kernels in Oclgrind)
+	@scripts/oclgrind.py
+
+test-signals: build  ## SIGINT and SIGTERM at 100 random moments of a training run
+	$(call say,test: signals)
+	@scripts/test_signals.py --moments 100
+
+soak: build  ## 20000 training steps with changing shapes: memory, cache directory, losses
+	$(call say,soak)
+	@build/release/bin/soak 20000
+
+test-valgrind: build  ## memory of a session on the CPU backend and of the readers (needs valgrind)
+	$(call say,test: valgrind)
+	@scripts/valgrind.sh
 
 lab:  ## install ten OpenCL implementations into build/lab (as root; a few GB)
 	$(call say,lab)

@@ -111,6 +111,13 @@ if(NETCL_OPENCL)
     ENVIRONMENT "${netcl_test_env};OPENCL_LAYERS=$<TARGET_FILE:netcl_fault_layer>")
 endif()
 
+# The fuzz targets without a fuzzer: the corpus, and some damage done to it (cmake/netcl_fuzz.cmake has the rest).
+file(GLOB netcl_fuzz_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/fuzz/*.cpp")
+netcl_executable(fuzz_replay INTERNAL SOURCES ${netcl_fuzz_sources} LIBRARIES fmt::fmt-header-only)
+target_include_directories(fuzz_replay PRIVATE "${PROJECT_SOURCE_DIR}/tests")
+target_compile_options(fuzz_replay PRIVATE -O0)
+netcl_add_test(fuzz COMMAND fuzz_replay "${PROJECT_SOURCE_DIR}/tests/fuzz/corpus" 2000 LABELS unit ENV OMP_NUM_THREADS=1)
+
 file(GLOB netcl_test_scripts CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/scripts/*.sh")
 foreach(script IN LISTS netcl_test_scripts)
   get_filename_component(name "${script}" NAME_WE)
@@ -124,6 +131,12 @@ netcl_executable(reference_dump INTERNAL SOURCES "${PROJECT_SOURCE_DIR}/tests/re
   LIBRARIES nlohmann_json::nlohmann_json fmt::fmt-header-only)
 # Files of all formats against the packages that define them.
 netcl_executable(file_convert SOURCES "${PROJECT_SOURCE_DIR}/tests/file_convert/main.cpp")
+# A long run: `make soak`. Short here, on the CPU backend, where nothing has to be compiled.
+netcl_executable(soak SOURCES "${PROJECT_SOURCE_DIR}/tests/soak/main.cpp")
+target_include_directories(soak PRIVATE "${PROJECT_SOURCE_DIR}/tests")
+netcl_add_test(soak COMMAND soak 400 cpu LABELS unit)
+# Kernels with mistakes, which scripts/oclgrind.py must find.
+netcl_executable(planted_kernels SOURCES "${PROJECT_SOURCE_DIR}/tests/planted_kernels/main.cpp")
 # Models as ONNX files, for onnxruntime.
 netcl_executable(onnx_export SOURCES "${PROJECT_SOURCE_DIR}/tests/onnx_export/main.cpp")
 if(EXISTS "${netcl_python}")

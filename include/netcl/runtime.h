@@ -15,8 +15,12 @@ void interruptible_finish(const Queue& queue, double timeout = 30.0);
 // Ctrl+C sets a flag that the next wait turns into Interrupted. If nothing takes it within 3 s, or
 // a second Ctrl+C comes before, the process ends with exit code 130. Returns false, and changes
 // nothing, when the program has a handler of its own. The library never calls this by itself.
-bool install_sigint_handler();
+// also_sigterm: the same for SIGTERM, with which schedulers and service managers end a program.
+bool install_sigint_handler(bool also_sigterm = false);
 void remove_sigint_handler();
+
+// What a program that was interrupted exits with: 130 for Ctrl+C, 143 for SIGTERM.
+int interrupt_exit_code();
 
 // Called while netcl waits; may throw. For hosts with signal handling of their own (Python).
 void set_interrupt_hook(std::function<void()> hook);

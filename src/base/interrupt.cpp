@@ -1,6 +1,6 @@
-// The SIGINT handler sets a flag and wakes a watchdog thread. Whoever polls takes the flag and
-// throws; if nobody does within the grace time (a stuck driver call), the watchdog ends the
-// process.
+// The handler of SIGINT and SIGTERM sets a flag and wakes a watchdog thread. Whoever polls takes
+// the flag and throws; if nobody does within the grace time (a stuck driver call), the watchdog
+// ends the process.
 #include "base/interrupt.h"
 
 #include <semaphore.h>
@@ -19,15 +19,14 @@
 namespace netcl::interrupt {
 namespace {
 
-constexpr int kExitCode = 130;
-
 std::atomic<bool> g_installed{false}, g_pending{false}, g_happened{false}, g_has_hook{false};
-std::atomic<int> g_held{0};
+std::atomic<int> g_held{0}, g_signal{SIGINT};
 std::atomic<unsigned> g_releases{0};
 sem_t g_signalled;     // posted by the handler: async-signal-safe
 sem_t g_acknowledged;  // posted by poll()
 std::mutex g_mutex;    // guards installation and the hook
-struct sigaction g_previous;
+struct sigaction g_previous, g_previous_term;
+bool g_has_term = false;
 
 std::shared_ptr<std::function<void()>>& hook_slot() {
   static auto* slot = new std::shared_ptr<std::function<void()>>();
@@ -36,11 +35,12 @@ std::shared_ptr<std::function<void()>>& hook_slot() {
 
 [[noreturn]] void hard_exit(const char* text, std::size_t size) {
   [[maybe_unused]] const auto written = ::write(STDERR_FILENO, text, size);
-  ::_exit(kExitCode);
+  ::_exit(exit_code());
 }
 
-void handler(int) {
+void handler(int signal) {
   const int saved = errno;
+  g_signal.store(signal);
   if (g_pending.exchange(true)) {
     static constexpr char kText[] = "netcl: interrupted twice, exiting\n";
     hard_exit(kText, sizeof kText - 1);
@@ -56,11 +56,11 @@ void wait_for(sem_t& semaphore) {
 
 bool wait_for(sem_t& semaphore, double seconds) {
   timespec until{};
-  clock_gettime(CLOCK_REALTIME, &until);
+  clock_gettime(CLOCK_MONOTONIC, &until);  // the time of day may jump
   const auto nanoseconds = until.tv_nsec + static_cast<long>(seconds * 1e9);
   until.tv_sec += nanoseconds / 1'000'000'000;
   until.tv_nsec = nanoseconds % 1'000'000'000;
-  while (sem_timedwait(&semaphore, &until) != 0)
+  while (sem_clockwait(&semaphore, CLOCK_MONOTONIC, &until) != 0)
     if (errno != EINTR) return false;
   return true;
 }
@@ -82,14 +82,20 @@ void watchdog() {
   }
 }
 
+bool is_default(int signal) {
+  struct sigaction current {};
+  sigaction(signal, nullptr, &current);
+  return current.sa_handler == SIG_DFL;
+}
+
 }  // namespace
 
-bool install_handler() {
+int exit_code() noexcept { return 128 + g_signal.load(); }
+
+bool install_handler(bool also_sigterm) {
   const std::lock_guard lock(g_mutex);
   if (g_installed.load()) return true;
-  struct sigaction current {};
-  sigaction(SIGINT, nullptr, &current);
-  if (current.sa_handler != SIG_DFL) return false;
+  if (!is_default(SIGINT)) return false;
   static const bool started = [] {
     sem_init(&g_signalled, 0, 0);
     sem_init(&g_acknowledged, 0, 0);
@@ -101,6 +107,8 @@ bool install_handler() {
   action.sa_handler = handler;
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, &g_previous);
+  g_has_term = also_sigterm && is_default(SIGTERM);
+  if (g_has_term) sigaction(SIGTERM, &action, &g_previous_term);
   g_installed.store(true);
   return true;
 }
@@ -109,6 +117,7 @@ void remove_handler() {
   const std::lock_guard lock(g_mutex);
   if (!g_installed.exchange(false)) return;
   sigaction(SIGINT, &g_previous, nullptr);
+  if (g_has_term) sigaction(SIGTERM, &g_previous_term, nullptr);
   if (g_pending.exchange(false)) sem_post(&g_acknowledged);
 }
 

@@ -6,10 +6,13 @@
 
 namespace netcl::interrupt {
 
-// How long a program may go on after Ctrl+C before the process is ended with exit code 130.
+// How long a program may go on after Ctrl+C before the process is ended with exit_code().
 inline constexpr double kGraceSeconds = 3.0;
 
-bool install_handler();  // false when another handler is in place; then nothing is changed
+// False when another handler is in place; then nothing is changed. A SIGTERM is then like a Ctrl+C
+// where that is asked for.
+bool install_handler(bool also_sigterm = false);
+int exit_code() noexcept;  // 128 + the signal that came last: 130, or 143
 void remove_handler();
 
 // Called by every poll of a wait; may throw. For hosts that have signal handling of their own.

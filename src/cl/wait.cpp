@@ -84,7 +84,8 @@ void interruptible_finish(const Queue& queue, double timeout) {
   cl::wait_for_queue(queue, timeout);
 }
 
-bool install_sigint_handler() { return interrupt::install_handler(); }
+bool install_sigint_handler(bool also_sigterm) { return interrupt::install_handler(also_sigterm); }
+int interrupt_exit_code() { return interrupt::exit_code(); }
 void remove_sigint_handler() { interrupt::remove_handler(); }
 void set_interrupt_hook(std::function<void()> hook) { interrupt::set_poll_hook(std::move(hook)); }
 void check_interrupt() { interrupt::poll(); }

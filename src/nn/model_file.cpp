@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/json.h"
 #include "nn/support.h"
 
 namespace netcl::nn {
@@ -33,20 +34,20 @@ class Settings {
     if (!has(name)) return otherwise;
     const auto& value = get(name);
     check<FormatError>(value.is_number(), "[model] {}: '{}' must be a number: {}", where_, name,
-                       value.dump());
+                       shown(value));
     return value.get<double>();
   }
   bool flag(const char* name, bool otherwise) {
     if (!has(name)) return otherwise;
     const auto& value = get(name);
     check<FormatError>(value.is_boolean(), "[model] {}: '{}' must be true or false: {}", where_,
-                       name, value.dump());
+                       name, shown(value));
     return value.get<bool>();
   }
   std::string text(const char* name) {
     const auto& value = get(name);
     check<FormatError>(value.is_string(), "[model] {}: '{}' must be a text: {}", where_, name,
-                       value.dump());
+                       shown(value));
     return value.get<std::string>();
   }
   // A number stands for both.
@@ -58,7 +59,7 @@ class Settings {
       return {both, both};
     }
     check<FormatError>(value.is_array() && value.size() == 2,
-                       "[model] {}: '{}' must be a number or two: {}", where_, name, value.dump());
+                       "[model] {}: '{}' must be a number or two: {}", where_, name, shown(value));
     return {to_integer(name, value[0]), to_integer(name, value[1])};
   }
   std::vector<std::int64_t> integers(const char* name) {
@@ -66,7 +67,7 @@ class Settings {
     if (value.is_number_integer()) return {to_integer(name, value)};
     check<FormatError>(value.is_array() && value.size() <= 8,
                        "[model] {}: '{}' must be a list of at most 8 numbers: {}", where_, name,
-                       value.dump());
+                       shown(value));
     std::vector<std::int64_t> result;
     for (const auto& one : value) result.push_back(to_integer(name, one));
     return result;
@@ -95,7 +96,7 @@ class Settings {
   }
   std::int64_t to_integer(const char* name, const json& value) const {
     check<FormatError>(value.is_number_integer(), "[model] {}: '{}' must be a whole number: {}",
-                       where_, name, value.dump());
+                       where_, name, shown(value));
     const auto number = value.get<std::int64_t>();
     check<FormatError>(number >= 0 && number <= kMaxSize, "[model] {}: '{}' must be in [0, {}]: {}",
                        where_, name, kMaxSize, number);
@@ -282,9 +283,7 @@ json to_object(const Module& module) {
 }  // namespace
 
 ModulePtr from_json(const std::string& text) {
-  const auto model = json::parse(text, nullptr, false);
-  check<FormatError>(!model.is_discarded(), "[model] the text is not JSON");
-  return read(model, "the model", 0);
+  return read(parse_json("model", text), "the model", 0);
 }
 
 std::string to_json(const Module& module) { return to_object(module).dump(2); }

@@ -38,9 +38,9 @@ GuardedTensor make_memory(const Queue& queue, const Shape& shape, DType dtype, L
   return guarded;
 }
 
-// Flat positions of the tensor's elements.
-std::set<std::int64_t> positions(const Tensor& tensor) {
-  std::set<std::int64_t> all;
+// Flat positions of the tensor's elements, in their order.
+std::vector<std::int64_t> positions(const Tensor& tensor) {
+  std::vector<std::int64_t> all;
   const auto& shape = tensor.shape();
   for (std::int64_t i = 0; i < shape.numel(); ++i) {
     std::int64_t rest = i, at = tensor.offset();
@@ -48,7 +48,7 @@ std::set<std::int64_t> positions(const Tensor& tensor) {
       at += rest % shape[axis] * tensor.strides()[static_cast<std::size_t>(axis)];
       rest /= shape[axis];
     }
-    all.insert(at);
+    all.push_back(at);
   }
   return all;
 }
@@ -57,7 +57,15 @@ std::set<std::int64_t> positions(const Tensor& tensor) {
 
 GuardedTensor make_input(const Queue& queue, const RefArray& array, Layout layout) {
   auto guarded = make_memory(queue, array.shape, array.dtype, layout);
-  guarded.tensor.write(to_host_array(array));
+  // In one piece: Oclgrind loses what it knows of a buffer of which the host writes a part.
+  auto memory = guarded.memory.to_host();
+  const auto values = to_host_array(array);
+  const auto bytes = size_of(array.dtype);
+  std::size_t index = 0;
+  for (const auto at : positions(guarded.tensor))
+    std::memcpy(static_cast<char*>(memory.data()) + static_cast<std::size_t>(at) * bytes,
+                static_cast<const char*>(values.data()) + bytes * index++, bytes);
+  guarded.memory.write(memory);
   guarded.before = guarded.memory.to_host();
   return guarded;
 }
@@ -71,7 +79,8 @@ GuardedTensor make_output(const Queue& queue, const Shape& shape, DType dtype, L
 std::string GuardedTensor::damage(bool may_write_elements) const {
   const auto after = memory.to_host();
   if (std::memcmp(after.data(), before.data(), before.nbytes()) == 0) return {};
-  const auto mine = may_write_elements ? positions(tensor) : std::set<std::int64_t>{};
+  const auto elements = may_write_elements ? positions(tensor) : std::vector<std::int64_t>{};
+  const std::set<std::int64_t> mine(elements.begin(), elements.end());
   const auto size = static_cast<std::int64_t>(size_of(tensor.dtype()));
   const auto* a = static_cast<const std::byte*>(after.data());
   const auto* b = static_cast<const std::byte*>(before.data());

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/check.h"
+#include "base/json.h"
 #include "netcl/version.h"
 #include "train/probe.h"
 
@@ -134,7 +135,7 @@ class Object {
     const auto result = whole ? value.get<std::int64_t>() : low;
     check<FormatError>(whole && result >= low && result <= high,
                        "'{}' must be a whole number in [{}, {}]: {}", where, low, high,
-                       value.dump(-1, ' ', true, json::error_handler_t::replace));
+                       shown(value));
     return result;
   }
   static double number_of(const json& value, const std::string& where) {
@@ -233,8 +234,7 @@ Checkpoint parse(const io::SafetensorsFile& file) {
   const auto found = file.metadata().find(kKey);
   check<FormatError>(found != file.metadata().end(),
                      "this is no checkpoint of netcl: the metadata has no '{}'", kKey);
-  const auto value = json::parse(found->second, nullptr, false);
-  check<FormatError>(!value.is_discarded(), "the metadata '{}' must be JSON", kKey);
+  const auto value = parse_json(kKey, found->second);
   const Object all(value, "");
   all.integer("version", kVersion, kVersion);
   Checkpoint c;

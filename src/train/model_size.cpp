@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/check.h"
+#include "base/json.h"
 #include "train/checkpoint.h"
 
 namespace netcl::train {
@@ -82,9 +83,7 @@ double parameters_below(const json& layer, int depth) {
 }  // namespace
 
 void check_model_size(const std::string& model_json, std::int64_t elements) {
-  const auto model = json::parse(model_json, nullptr, false);
-  check<FormatError>(!model.is_discarded(), "the model must be JSON");
-  const double needed = parameters_below(model, 0);
+  const double needed = parameters_below(parse_json("model", model_json), 0);
   // A little more may be made: then the tensor that is missing can be named.
   constexpr double kSlack = 1 << 20;
   check<FormatError>(needed <= kMost && needed <= static_cast<double>(elements) + kSlack,

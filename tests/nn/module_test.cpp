@@ -144,7 +144,7 @@ TEST(ModelFile, mistakes_are_named) {
     const auto message = message_of<FormatError>([&] { nn::from_json(text); });
     EXPECT_NE(message.find(part), message.npos) << message;
   };
-  expect("{", "not JSON");
+  expect("{", "must be JSON");
   expect("[]", "\"type\"");
   expect(R"({"type": "Liner"})", "'Liner'");
   expect(R"({"type": "Linear", "in": 3})", "'out' is missing");
@@ -154,6 +154,18 @@ TEST(ModelFile, mistakes_are_named) {
   expect(R"({"type": "Sequential", "layers": [{"type": "Flatten"}, {"type": "Dropout", "p": 2}]})",
          "layer 1 (Dropout): [Dropout] p must be");
   expect(R"({"type": "Conv2d", "in": 1, "out": 1, "kernel": [1, 2, 3]})", "a number or two");
+}
+
+// Writing such a value into a message would overflow the stack.
+TEST(ModelFile, deep_nesting_is_refused) {
+  constexpr std::size_t kDeep = 1'000'000;
+  const auto nested = std::string(kDeep, '[') + std::string(kDeep, ']');
+  for (const auto* before : {R"({"type": "Linear", "out": 3, "in": )",
+                             R"({"type": "Dropout", "p": )", R"({"type": "Flatten", "x": )"}) {
+    const auto text = std::string(before) + nested + "}";
+    const auto message = message_of<FormatError>([&] { nn::from_json(text); });
+    EXPECT_NE(message.find("nested"), message.npos) << message.substr(0, 200);
+  }
 }
 
 // Whether a number has so many digits that a model of this size would be a matter of memory.

@@ -210,6 +210,30 @@ TEST(Sigint, NobodyListensTheProcessEndsWith130) {
   EXPECT_LT(seconds_since(start), 2.5);
 }
 
+TEST(Sigint, SigtermIsLikeItWhereThatIsAskedFor) {
+  const auto role = child_role();
+  if (role == "deaf") {
+    install_sigint_handler(true);
+    ::kill(::getpid(), SIGTERM);
+    std::this_thread::sleep_for(20s);
+    ::_exit(1);
+  }
+  if (role == "heard") {
+    install_sigint_handler(true);
+    ::kill(::getpid(), SIGTERM);
+    EXPECT_THROW(check_interrupt(), Interrupted);
+    ::_exit(testing::Test::HasFailure() ? 1 : interrupt_exit_code());
+  }
+  if (role == "not asked") {
+    install_sigint_handler();
+    ::kill(::getpid(), SIGTERM);
+    ::_exit(1);
+  }
+  EXPECT_EQ(ChildProcess("deaf").wait(), 143);
+  EXPECT_EQ(ChildProcess("heard").wait(), 143);
+  EXPECT_EQ(ChildProcess("not asked").wait(), -SIGTERM);
+}
+
 TEST(Sigint, ForeignHandlersStay) {
   if (!child_role()) {
     EXPECT_EQ(ChildProcess("foreign").wait(), 0);

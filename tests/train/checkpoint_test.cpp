@@ -161,6 +161,23 @@ TEST_F(CheckpointTest, MissingAndWrongTensorsAreNamed) {
   names(message([](json& value, auto&) { value["history"] = json::array(); }), "history");
 }
 
+TEST_F(CheckpointTest, DeepNestingIsRefused) {
+  const io::SafetensorsFile file(good_);
+  auto metadata = file.metadata();
+  for (const auto* name : {"model", "epochs", "history"}) {
+    auto text = json::parse(metadata.at(kKey));
+    text.erase(name);
+    constexpr std::size_t kDeep = 1'000'000;
+    auto changed_text = text.dump();
+    changed_text.pop_back();
+    changed_text +=
+        ",\"" + std::string(name) + "\":" + std::string(kDeep, '[') + std::string(kDeep, ']') + "}";
+    io::save_safetensors(dir_ / "deep", io::ArrayMap{}, {{kKey, changed_text}});
+    const auto message = message_of<FormatError>([&] { Classifier::load(dir_ / "deep"); });
+    EXPECT_NE(message.find("nested"), message.npos) << message.substr(0, 200);
+  }
+}
+
 TEST_F(CheckpointTest, OtherSafetensorsAreNoCheckpoints) {
   io::save_safetensors(dir_ / "other", io::ArrayMap{{"x", HostArray(Shape{1}, DType::int8)}});
   EXPECT_NE(

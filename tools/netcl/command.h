@@ -9,7 +9,7 @@
 namespace netcl::cli {
 
 // Exit codes; 0 is success.
-inline constexpr int kProblem = 1, kUsage = 2, kInterrupted = 130;
+inline constexpr int kProblem = 1, kUsage = 2;
 
 // What the chosen subcommand wants to run.
 using Action = std::function<int()>;

@@ -1,5 +1,5 @@
 // The netcl command. Exit codes: 0 done, 1 the command found or met a problem, 2 it was called
-// wrongly, 130 interrupted.
+// wrongly, 130 interrupted, 143 ended by SIGTERM.
 #include <cstdio>
 #include <exception>
 
@@ -38,12 +38,14 @@ int parse_and_run(int argc, char** argv) {
 }  // namespace netcl::cli
 
 int main(int argc, char** argv) {
-  netcl::install_sigint_handler();
+  netcl::install_sigint_handler(true);
   try {
-    return netcl::cli::parse_and_run(argc, argv);
+    const int code = netcl::cli::parse_and_run(argc, argv);
+    std::fflush(stdout);  // now: a driver may crash when the process ends
+    return code;
   } catch (const netcl::Interrupted&) {
     std::fputs("netcl: interrupted\n", stderr);
-    return netcl::cli::kInterrupted;
+    return netcl::interrupt_exit_code();
   } catch (const std::exception& error) {
     std::fprintf(stderr, "netcl: error: %s\n", error.what());
     return netcl::cli::kProblem;

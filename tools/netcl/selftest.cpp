@@ -110,7 +110,7 @@ json report_json(const SelftestReport& report, const std::string& device) {
 }
 
 int exit_code(const SelftestReport& report) {
-  if (report.interrupted) return kInterrupted;
+  if (report.interrupted) return interrupt_exit_code();
   return report.total.failed == 0 ? 0 : kProblem;
 }
 

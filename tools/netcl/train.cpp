@@ -140,7 +140,7 @@ int interrupted(const TrainRequest& request, const train::Trainer& trainer, Trai
     trainer.save(file);
   }
   display.interrupted(file, command_line(request, trainer, file));
-  return kInterrupted;
+  return interrupt_exit_code();
 }
 
 void save_between(const TrainRequest& request, const train::Trainer& trainer,
