@@ -300,12 +300,17 @@ std::vector<FileInfo> Directory::files() const {
   return result;
 }
 
+bool is_from_the_future(const FileInfo& file) noexcept {
+  return file.modified > std::chrono::system_clock::now() + std::chrono::hours(1);
+}
+
 std::size_t Directory::remove_stale_temporaries(std::chrono::seconds min_age) const noexcept {
   std::size_t removed = 0;
   try {
     const auto newest = std::chrono::system_clock::now() - min_age;
     for (const auto& file : files()) {
-      if (!is_temporary_name(file.name) || file.modified > newest) continue;
+      const bool is_young = file.modified > newest && !is_from_the_future(file);
+      if (!is_temporary_name(file.name) || is_young) continue;
       const auto fd = open_regular(fd_.get(), file.name, file.name);
       if (fd && ::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) removed += remove(file.name) ? 1 : 0;
     }

@@ -65,6 +65,10 @@ struct FileInfo {
   std::chrono::system_clock::time_point modified;
 };
 
+// Written before the clock was put back: its time says nothing about its age. Clocks of other
+// machines may be ahead by less than an hour.
+bool is_from_the_future(const FileInfo& file) noexcept;
+
 // A directory held open: whoever renames or replaces its path afterwards cannot redirect us.
 // Names are single components, relative to it.
 class Directory {

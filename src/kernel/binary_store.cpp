@@ -47,8 +47,12 @@ std::vector<FileInfo> entry_files(const Directory& directory) {
 
 std::string key_of(const FileInfo& file) { return file.name.substr(0, kKeyDigits); }
 
+// Those from the future last: else they would outlive everything that is stored from now on.
 void sort_newest_first(std::vector<FileInfo>& files) {
-  std::ranges::sort(files, std::greater<>(), &FileInfo::modified);
+  std::ranges::sort(files, [](const FileInfo& a, const FileInfo& b) {
+    const bool a_wrong = is_from_the_future(a), b_wrong = is_from_the_future(b);
+    return a_wrong != b_wrong ? b_wrong : a.modified > b.modified;
+  });
 }
 
 // Whether the entry is intact; nothing when another process removed it meanwhile.

@@ -196,6 +196,14 @@ TEST(StaleTemporaries, OnlyThoseOfDeadWritersGo) {
   EXPECT_EQ(remove_stale_temporaries(dir / "absent", 0s), 0u);
 }
 
+TEST(StaleTemporaries, ThoseFromTheFutureGoToo) {
+  const TempDir dir;
+  write_text(dir / ".netcl-0123456789abcdef.tmp", "x");
+  fs::last_write_time(dir / ".netcl-0123456789abcdef.tmp",
+                      fs::file_time_type::clock::now() + std::chrono::hours(24 * 365));
+  EXPECT_EQ(remove_stale_temporaries(dir.path(), 60s), 1u);
+}
+
 TEST(StaleTemporaries, AKilledWriterLeavesOnlyWhatTheyRemove) {
   if (const auto role = test::child_role()) {
     for (const std::string text(200'000, 'x');;) write_file_atomic(*role + "/f", bytes_of(text));

@@ -276,6 +276,25 @@ TEST(BinaryStore, EvictsTheLeastRecentlyUsed) {
   EXPECT_TRUE(store.get(key_of(9)));
 }
 
+// The clock was put back by ten years, or forward: entries are found, and the old ones make room.
+TEST(BinaryStore, ClockJumpsDoNotFreezeIt) {
+  for (const int seconds : {-315'000'000, 315'000'000}) {
+    const TempDir dir;
+    BinaryStore store(dir.path(), 100'000);
+    for (int i = 0; i < 9; ++i) {
+      store.put(key_of(i), program_of(i, 10'000));
+      make_older(store, i, seconds + i);
+    }
+    EXPECT_TRUE(is_program(store.get(key_of(3)), 3, 10'000));
+    for (int i = 9; i < 30; ++i) {
+      store.put(key_of(i), program_of(i, 10'000));
+      EXPECT_TRUE(is_program(store.get(key_of(i)), i, 10'000)) << i;
+    }
+    EXPECT_FALSE(store.get(key_of(8)));
+    EXPECT_LE(store.verify().bytes, 100'000u);
+  }
+}
+
 TEST(BinaryStore, ListsVerifiesAndClears) {
   const TempDir dir;
   const test::ScopedEnv directory("NETCL_CACHE_DIR", dir.path().c_str());
