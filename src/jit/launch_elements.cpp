@@ -10,21 +10,28 @@ int vector_width(const Queue& queue, const GroupProgram& program) {
   return program.compute == DType::float64 ? 8 : 16;
 }
 
-LaunchShape launch_shape(const Queue& queue, const GroupProgram& program,
-                         const ElementProgram& described) {
+ElementShape launch_shape(const Queue& queue, const GroupProgram& program,
+                          const ElementProgram& described, const ElementArgs& args,
+                          const BroadcastLoops& loops) {
   const auto& profile = device_profile(queue);
-  LaunchShape shape;
-  shape.local = profile.is_cpu ? 256 : profile.optimal_wg_size_1d;
+  const bool vectors = program.vectors && takes_vectors(described, loops, profile);
+  const auto vec = vectors ? vector_width(queue, program) : 1;
+  if (profile.is_cpu && vectors) return walking_shape(args, program.compute, vec, profile);
   // On a CPU a work-group is a loop, and starting one costs more than many elements.
-  shape.items = profile.is_cpu ? 4 : 1;
-  if (described.rank == 0 && program.vectors) shape.vec = vector_width(queue, program);
-  return shape;
+  return {.vec = vec,
+          .items = profile.is_cpu ? 4 : 1,
+          .local = profile.is_cpu ? 256 : profile.optimal_wg_size_1d};
 }
 
-void append_shape(std::string& key, const ElementProgram& described, const LaunchShape& shape) {
-  for (const auto part :
-       {static_cast<int>(described.rank), described.wide ? 1 : 0, shape.vec, shape.items})
+void append_shape(std::string& key, const ElementProgram& described, const ElementShape& shape) {
+  const auto append = [&](std::int64_t part) {
     key.append(reinterpret_cast<const char*>(&part), sizeof part);
+  };
+  append(static_cast<std::int64_t>(described.rank));
+  append(described.wide ? 1 : 0);
+  append(shape.bits());
+  for (const auto* list : {&described.inputs, &described.outputs})
+    for (const auto& operand : *list) append(operand_bits(operand));
 }
 
 std::string result_text(const Value& value, DType dtype) {
@@ -39,22 +46,21 @@ std::vector<Tensor> launch_elements(const Queue& queue, const GroupProgram& prog
   ElementProgram described;
   described.compute = program.compute;
   describe_operands(args, loops, described);
-  const auto shape = launch_shape(queue, program, described);
+  const auto shape = launch_shape(queue, program, described, args, loops);
   auto key = program.key();
   append_shape(key, described, shape);
   const auto kernels = memo_kernels(queue, program, key, {"elementwise"},
                                     [&] { return elements_source(program, described, shape); });
-  const auto per_item = static_cast<std::size_t>(shape.vec > 1 ? shape.vec : shape.items);
-  enqueue_elements(queue, kernels[0], described, args, loops, per_item, shape.local);
+  enqueue_elements(queue, kernels[0], described, args, loops, shape);
   return std::move(args.outputs);
 }
 
 std::string elements_source(const GroupProgram& program, ElementProgram described,
-                            const LaunchShape& shape) {
+                            const ElementShape& shape) {
   write_statements(program, described);
   for (const auto& result : program.results)
     described.results.push_back(result_text(result.value, result.dtype));
-  return render_elements(described, shape.vec, shape.items);
+  return render_elements(described, shape);
 }
 
 ElementProgram described_without_device(const GroupProgram& program) {

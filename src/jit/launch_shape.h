@@ -5,20 +5,16 @@
 
 namespace netcl::fusion {
 
-struct LaunchShape {
-  int vec = 1, items = 1;
-  std::int64_t local = 64;
-};
-
 int vector_width(const Queue& queue, const GroupProgram& program);
-LaunchShape launch_shape(const Queue& queue, const GroupProgram& program,
-                         const ElementProgram& described);
-void append_shape(std::string& key, const ElementProgram& described, const LaunchShape& shape);
+ElementShape launch_shape(const Queue& queue, const GroupProgram& program,
+                          const ElementProgram& described, const ElementArgs& args,
+                          const BroadcastLoops& loops);
+void append_shape(std::string& key, const ElementProgram& described, const ElementShape& shape);
 // The expression that is stored for a value.
 std::string result_text(const Value& value, DType dtype);
 
 std::string elements_source(const GroupProgram& program, ElementProgram described,
-                            const LaunchShape& shape);
+                            const ElementShape& shape);
 // As it would be written for a GPU: for people, where there is no OpenCL device.
 ElementProgram described_without_device(const GroupProgram& program);
 std::string elements_source(const GroupProgram& program);

@@ -15,12 +15,6 @@
 namespace netcl {
 namespace {
 
-// Which kernel: scalar elements or vectors of neighbours, and how many per work-item.
-struct ElementShape {
-  int vec = 1, items = 1;
-  std::int64_t local = 64;
-};
-
 // The launch of one expression.
 struct ElementJob {
   const ElementCode& code;
@@ -43,15 +37,13 @@ ElementProgram program_of(const ElementJob& job, const BroadcastLoops& loops) {
 KernelKey key_of(const ElementJob& job, const ElementProgram& program, const ElementShape& shape) {
   std::int64_t operands = 0;
   for (const auto& list : {program.inputs, program.outputs})
-    for (const auto& operand : list)
-      operands = operands * 64 + static_cast<std::int64_t>(operand.dtype) * 4 +
-                 static_cast<std::int64_t>(operand.access) + 1;
+    for (const auto& operand : list) operands = operands * 256 + operand_bits(operand);
   std::int64_t names = 0;
   for (const auto name : job.names) names = names * 8 + name + 1;
   return {job.code.text,
           "elementwise",
           {static_cast<std::int64_t>(program.compute), operands, names,
-           static_cast<std::int64_t>(program.rank), program.wide ? 1 : 0, shape.vec, shape.items}};
+           static_cast<std::int64_t>(program.rank), program.wide ? 1 : 0, shape.bits()}};
 }
 
 void enqueue_job(const Queue& queue, const ElementJob& job, const ElementShape& shape);
@@ -72,11 +64,9 @@ void enqueue_job(const Queue& queue, const ElementJob& job, const ElementShape& 
   const auto loops = element_loops(job.args);
   if (loops.sizes.size() > kMaxElementAxes) return enqueue_slices(queue, job, shape);
   const auto program = program_of(job, loops);
-  const auto kernel = generated_kernel(queue, key_of(job, program, shape), [&] {
-    return render_elements(program, shape.vec, shape.items);
-  });
-  const auto per_item = static_cast<std::size_t>(shape.vec > 1 ? shape.vec : shape.items);
-  enqueue_elements(queue, kernel, program, job.args, loops, per_item, shape.local);
+  const auto kernel = generated_kernel(queue, key_of(job, program, shape),
+                                       [&] { return render_elements(program, shape); });
+  enqueue_elements(queue, kernel, program, job.args, loops, shape);
 }
 
 // ---- jobs of calls
@@ -110,15 +100,15 @@ struct RowPart {
   ElementJob job(const OpCall& call) const { return job_of(row, code, names, call); }
 };
 
-std::string needs_linear(const RowPart& part, const OpCall& call) {
+std::string needs_vectors(const RowPart& part, const OpCall& call,
+                          const ExtendedDeviceProfile& profile) {
   if (!part.row.vectors) return "some drivers compute vectors of this function wrongly";
   const auto job = part.job(call);
   const auto loops = element_loops(job.args);
   ElementProgram program;
-  if (loops.sizes.size() <= kMaxElementAxes) describe_operands(job.args, loops, program);
-  return loops.sizes.size() <= kMaxElementAxes && program.rank == 0
-             ? ""
-             : "an operand is broadcast or a strided view";
+  if (loops.sizes.size() > kMaxElementAxes) return "the views have too many axes";
+  describe_operands(job.args, loops, program);
+  return takes_vectors(program, loops, profile) ? "" : "an operand is broadcast or a strided view";
 }
 
 std::string group_too_large(const ExtendedDeviceProfile& profile, const Parameters& parameters) {
@@ -137,27 +127,44 @@ VariantSpace scalar_space(const OpCall& call, const ExtendedDeviceProfile& profi
           {static_cast<std::size_t>(call.outputs[0].numel())}};
 }
 
+// On a CPU an item walks through PART neighbours: starting one costs more than many elements.
 VariantSpace vector_space(const OpCall& call, const ExtendedDeviceProfile& profile,
                           const KernelConfig& config) {
-  const std::int64_t vec = profile.is_cpu ? 16 : config.vector_width;
+  const auto n = call.outputs[0].numel();
+  if (profile.is_cpu)
+    return {{{"VEC", {4, 8, 16}}, {"PART", {2048, 4096, 8192, 16384, 32768, 65536}}},
+            {{"VEC", 16}, {"PART", walking_part(n, profile)}},
+            [](const Parameters&) { return std::string(); },
+            {static_cast<std::size_t>(n)}};
   return {{{"WG", {16, 64, 256, 1024}}, {"VEC", {2, 4, 8, 16}}},
-          {{"WG", config.local_size_1d}, {"VEC", vec}},
+          {{"WG", config.local_size_1d}, {"VEC", config.vector_width}},
           [&profile](const Parameters& p) { return group_too_large(profile, p); },
-          {static_cast<std::size_t>(call.outputs[0].numel())}};
+          {static_cast<std::size_t>(n)}};
+}
+
+void run_vectors(const RowPart& part, const OpCall& call, const VariantRun& with) {
+  const auto job = part.job(call);
+  const auto vec = static_cast<int>(with["VEC"]);
+  const auto& profile = device_profile(call.queue);
+  if (!profile.is_cpu) return enqueue_job(call.queue, job, {.vec = vec, .local = with["WG"]});
+  auto shape = walking_shape(job.args, job.compute, vec, profile);
+  shape.part = with["PART"];
+  enqueue_job(call.queue, job, shape);
 }
 
 std::vector<OpVariant> make_variants(const RowPart& part) {
   OpVariant vectorized{"elementwise.vectorized", "ELEMENTWISE_VECTORIZED"};
-  vectorized.declines = [part](const OpCall& call, const ExtendedDeviceProfile&) {
-    return needs_linear(part, call);
+  vectorized.declines = [part](const OpCall& call, const ExtendedDeviceProfile& profile) {
+    return needs_vectors(part, call, profile);
   };
   vectorized.run = [part](const OpCall& call, const VariantRun& with) {
-    enqueue_job(call.queue, part.job(call), {static_cast<int>(with["VEC"]), 1, with["WG"]});
+    run_vectors(part, call, with);
   };
   vectorized.space = vector_space;
   OpVariant scalar{"elementwise.scalar", "ELEMENTWISE_SCALAR"};
   scalar.run = [part](const OpCall& call, const VariantRun& with) {
-    enqueue_job(call.queue, part.job(call), {1, static_cast<int>(with["ITEMS"]), with["WG"]});
+    enqueue_job(call.queue, part.job(call),
+                {.items = static_cast<int>(with["ITEMS"]), .local = with["WG"]});
   };
   scalar.space = scalar_space;
   return {vectorized, scalar};

@@ -2,7 +2,7 @@
 // so that the program cache on disk finds it.
 #include "ops/elementwise/program.h"
 
-#include "base/check.h"
+#include "base/format.h"
 
 namespace netcl {
 namespace {
@@ -46,15 +46,34 @@ std::string store_text(DType dtype, DType compute, const std::string& pointer,
                  : fmt::format("{}[{}] = {};", pointer, index, stored);
 }
 
+// Compilers that can ask for memory ahead of its use, and write past the caches.
+constexpr const char* kMemoryHints =
+    "#ifdef __has_builtin\n"
+    "#if __has_builtin(__builtin_prefetch)\n"
+    "#define FETCH(p) __builtin_prefetch(p)\n"
+    "#endif\n"
+    "#if __has_builtin(__builtin_nontemporal_store)\n"
+    "#define STREAM(v, p) __builtin_nontemporal_store(v, p)\n"
+    "#endif\n"
+    "#endif\n"
+    "#ifndef FETCH\n#define FETCH(p)\n#endif\n"
+    "#ifndef STREAM\n#define STREAM(v, p) *(p) = (v)\n#endif\n";
+constexpr std::size_t kFetchAhead = 2048;  // bytes
+constexpr std::size_t kFetched = 64;       // bytes, by one FETCH
+
 class Writer {
  public:
-  Writer(const ElementProgram& program, int vec, int items)
-      : program_(program), vec_(vec), items_(items) {}
+  Writer(const ElementProgram& program, const ElementShape& shape)
+      : program_(program), shape_(shape), vec_(shape.vec) {}
 
   std::string text() {
     prologue();
+    if (shape_.part > 0) text_ += kMemoryHints;
     signature();
-    vec_ > 1 ? vector_body() : scalar_body();
+    if (shape_.part > 0)
+      program_.rank > 0 ? run_body() : walk_body();
+    else
+      vec_ > 1 ? vector_body() : scalar_body();
     text_ += "}\n";
     return std::move(text_);
   }
@@ -115,6 +134,7 @@ class Writer {
   void signature() {
     auto [parameters, values] = this->parameters();
     parameters.push_back("ulong n");
+    if (shape_.part > 0) parameters.push_back("ulong part");
     parameters.insert(parameters.end(), values.begin(), values.end());
     line("__kernel void elementwise({}) {{", join(parameters, ", "));
   }
@@ -131,7 +151,7 @@ class Writer {
   // Loads and statements for the element (or vector of elements) number i.
   void values(int vec) {
     line("#define V {}", vector_type(opencl_type(program_.compute), vec));
-    if (program_.rank > 0) positions();
+    if (program_.rank > 0 && shape_.part == 0) positions();
     for (std::size_t i = 0; i < program_.inputs.size(); ++i) {
       const auto& input = program_.inputs[i];
       const auto name = fmt::format("in{}", i);
@@ -141,8 +161,7 @@ class Writer {
         line("const V {} = K({});", program_.names[i],
              load_text(input.dtype, program_.compute, name, fmt::format("at_{}", name), 1));
       else
-        line("const V {} = {};", program_.names[i],
-             load_text(input.dtype, program_.compute, name, index_of(name, input), vec));
+        line("const V {} = {};", program_.names[i], load(name, input, vec));
     }
     for (const auto& statement : program_.statements) line("{}", statement);
   }
@@ -155,21 +174,47 @@ class Writer {
       // Predicates are conditions, not values of V.
       const auto value = output.dtype == DType::boolean ? program_.results[i]
                                                         : fmt::format("K({})", program_.results[i]);
-      line("{}",
-           store_text(output.dtype, program_.compute, name, index_of(name, output), value, vec));
+      if (shape_.streams && program_.rank == 0 && vec > 1 && can_stream(output.dtype))
+        line("STREAM({}, (__global {}*)({} + {}));", value,
+             vector_type(opencl_type(output.dtype), vec), name, index_of(name, output));
+      else
+        line("{}",
+             store_text(output.dtype, program_.compute, name, index_of(name, output), value, vec));
     }
     line("#undef V");
   }
 
-  static std::string index_of(const std::string& name, const ElementOperand& operand) {
-    return operand.access == Access::strided ? fmt::format("i_{}", name)
-                                             : fmt::format("at_{} + i", name);
+  // Results that are stored as they are computed.
+  bool can_stream(DType dtype) const { return dtype == program_.compute; }
+
+  std::string load(const std::string& name, const ElementOperand& operand, int vec) const {
+    const bool in_run = shape_.part > 0 && operand.access == Access::strided;
+    const auto element = [&](const std::string& index, int count) {
+      return load_text(operand.dtype, program_.compute, name, index, count);
+    };
+    if (!in_run || vec == 1 || operand.inner == ElementOperand::Inner::one)
+      return element(index_of(name, operand), vec);
+    if (operand.inner == ElementOperand::Inner::zero)
+      return fmt::format("K({})", element(fmt::format("i_{}", name), 1));
+    std::vector<std::string> lanes;
+    for (int l = 0; l < vec; ++l)
+      lanes.push_back(element(fmt::format("i_{0} + (k + {1}) * step_{0}.s0", name, l), 1));
+    return fmt::format("(V)({})", join(lanes, ", "));
+  }
+
+  std::string index_of(const std::string& name, const ElementOperand& operand) const {
+    if (operand.access != Access::strided) return fmt::format("at_{} + i", name);
+    if (shape_.part == 0) return fmt::format("i_{}", name);
+    return operand.inner == ElementOperand::Inner::one
+               ? fmt::format("i_{} + k", name)
+               : fmt::format("i_{0} + k * step_{0}.s0", name);
   }
 
   // Turns i into the position in every strided tensor; the outermost axis needs no division.
   void positions() {
     const char* type = program_.wide ? "ulong" : "uint";
     line("{} rest = ({})i;", type, type);
+    if (shape_.part > 0) line("long run = 0;");
     for_strided([&](const std::string& name) { line("long i_{0} = at_{0};", name); });
     for (std::size_t axis = 0; axis < program_.rank; ++axis) {
       const bool last = axis + 1 == program_.rank;
@@ -181,6 +226,8 @@ class Writer {
         line("const long at = (long)(rest - next * ({})sizes.s{});", type, axis);
         line("rest = next;");
       }
+      if (axis == 0 && shape_.part > 0)
+        line("run = min({} - at, (long)(end - i));", last ? "(long)n" : "sizes.s0");
       for_strided(
           [&](const std::string& name) { line("i_{0} += at * step_{0}.s{1};", name, axis); });
       line("}}");
@@ -195,8 +242,9 @@ class Writer {
   }
 
   void scalar_body() {
-    line("ulong i = (ulong)get_group_id(0) * get_local_size(0) * {0}UL + get_local_id(0);", items_);
-    line("for (int item = 0; item < {}; ++item, i += get_local_size(0)) {{", items_);
+    line("ulong i = (ulong)get_group_id(0) * get_local_size(0) * {0}UL + get_local_id(0);",
+         shape_.items);
+    line("for (int item = 0; item < {}; ++item, i += get_local_size(0)) {{", shape_.items);
     line("if (i >= n) return;");
     element(1);
     line("}}");
@@ -213,122 +261,85 @@ class Writer {
     line("}}");
   }
 
+  // One after the other through a part of the elements, all of them linear.
+  void walk_body() {
+    line("ulong i = (ulong)get_global_id(0) * part;");
+    line("const ulong end = min(n, i + part);");
+    if (shape_.streams) {
+      // Vectors that go past the caches must lie at multiples of their size.
+      std::vector<std::string> places;
+      for (std::size_t k = 0; k < program_.outputs.size(); ++k) {
+        const auto dtype = program_.outputs[k].dtype;
+        if (can_stream(dtype))
+          places.push_back(fmt::format("((ulong)(out{0} + at_out{0} + i) & {1}UL)", k,
+                                       size_of(dtype) * static_cast<std::size_t>(vec_) - 1));
+      }
+      line("for (; i < end && {} != 0; ++i) {{", places[0]);
+      element(1);
+      line("}}");
+      line("if (({}) == 0)", join(places, " | "));
+    }
+    line("for (; i + {0}UL <= end; i += {0}UL) {{", vec_);
+    fetch();
+    element(vec_);
+    line("}}");
+    line("for (; i < end; ++i) {{");
+    element(1);
+    line("}}");
+  }
+
+  void fetch() {
+    for (std::size_t k = 0; k < program_.inputs.size(); ++k) {
+      if (program_.inputs[k].access != Access::linear) continue;
+      const auto size = size_of(program_.inputs[k].dtype);
+      const auto bytes = size * static_cast<std::size_t>(vec_);
+      for (std::size_t at = 0; at < bytes; at += kFetched)
+        line("FETCH(in{0} + at_in{0} + i + {1});", k, (kFetchAhead + at) / size);
+    }
+  }
+
+  // Along the runs of the innermost axis that lie in a part: one division per run and axis.
+  void run_body() {
+    line("ulong i = (ulong)get_global_id(0) * part;");
+    line("const ulong end = min(n, i + part);");
+    line("while (i < end) {{");
+    positions();
+    line("const ulong start = i;");
+    line("long k = 0;");
+    line("for (; k + {0} <= run; k += {0}) {{", vec_);
+    line("const ulong i = start + (ulong)k;");
+    element(vec_);
+    line("}}");
+    line("for (; k < run; ++k) {{");
+    line("const ulong i = start + (ulong)k;");
+    element(1);
+    line("}}");
+    line("i += (ulong)run;");
+    line("}}");
+  }
+
   const ElementProgram& program_;
-  const int vec_, items_;
+  const ElementShape shape_;
+  const int vec_;
   std::string text_;
 };
 
 }  // namespace
 
-std::string render_elements(const ElementProgram& program, int vec, int items) {
-  return Writer(program, vec, items).text();
+std::string render_elements(const ElementProgram& program, const ElementShape& shape) {
+  return Writer(program, shape).text();
 }
 
 ElementParameters element_parameters(const ElementProgram& program) {
-  return Writer(program, 1, 1).parameters();
+  return Writer(program, {}).parameters();
 }
 
 std::string element_prologue(const ElementProgram& program) {
-  return Writer(program, 1, 1).prologue_text();
+  return Writer(program, {}).prologue_text();
 }
 
 std::string element_values(const ElementProgram& program, int vec) {
-  return Writer(program, vec, 1).values_text();
-}
-
-BroadcastLoops element_loops(const ElementArgs& args) {
-  const auto& shape = args.outputs[0].shape();
-  std::vector<Strides> strides;
-  for (const auto& input : args.inputs)
-    strides.push_back(input ? broadcast_strides(input.shape(), input.strides(), shape)
-                            : Strides(static_cast<std::size_t>(shape.rank()), 0));
-  for (const auto& output : args.outputs) strides.push_back(output.strides());
-  return plan_broadcast(shape, std::move(strides));
-}
-
-Access element_access(const BroadcastLoops& loops, std::size_t operand, bool is_input) {
-  if (loops.is_linear(operand)) return Access::linear;
-  const auto& steps = loops.strides[operand];
-  const bool stays =
-      is_input && std::all_of(steps.begin(), steps.end(), [](auto step) { return step == 0; });
-  return stays ? Access::single : Access::strided;
-}
-
-void describe_operands(const ElementArgs& args, const BroadcastLoops& loops,
-                       ElementProgram& program) {
-  const auto access = [&](std::size_t k) {
-    return element_access(loops, k, k < args.inputs.size());
-  };
-  bool strided = false;
-  program.inputs.clear();
-  program.outputs.clear();
-  for (std::size_t i = 0; i < args.inputs.size(); ++i) {
-    const auto& input = args.inputs[i];
-    program.inputs.push_back(input ? ElementOperand{input.dtype(), access(i)}
-                                   : ElementOperand{program.compute, Access::scalar});
-    strided |= input && program.inputs.back().access == Access::strided;
-  }
-  for (std::size_t i = 0; i < args.outputs.size(); ++i) {
-    program.outputs.push_back({args.outputs[i].dtype(), access(args.inputs.size() + i)});
-    strided |= program.outputs.back().access == Access::strided;
-  }
-  program.rank = strided ? std::max<std::size_t>(loops.sizes.size(), 1) : 0;
-  std::int64_t numel = 1;
-  for (const auto size : loops.sizes) numel *= size;
-  program.wide = numel >= INT32_MAX;
-  check<ShapeError>(program.rank <= kMaxElementAxes,
-                    "[elementwise] views may need at most {} axes that cannot be merged: {}",
-                    kMaxElementAxes, program.rank);
-}
-
-std::vector<KernelArg> element_arguments(const ElementProgram& program, const ElementArgs& args,
-                                         const BroadcastLoops& loops, std::vector<Long8>& vectors) {
-  std::vector<KernelArg> list;
-  vectors.reserve(args.inputs.size() + args.outputs.size() + 1);
-  const auto axes_of = [&](const std::vector<std::int64_t>& from) {
-    auto& packed = vectors.emplace_back();
-    for (std::size_t i = 0; i < from.size(); ++i) packed.values[i] = from[from.size() - 1 - i];
-    return KernelArg::by_value(packed.values.data(), sizeof packed.values);
-  };
-  for (const auto& input : args.inputs)
-    if (input) list.emplace_back(input.offset());
-  for (const auto& output : args.outputs) list.emplace_back(output.offset());
-  if (program.rank > 0) {
-    list.push_back(axes_of(loops.sizes));
-    for (std::size_t i = 0; i < args.inputs.size(); ++i)
-      if (program.inputs[i].access == Access::strided) list.push_back(axes_of(loops.strides[i]));
-    for (std::size_t i = 0; i < args.outputs.size(); ++i)
-      if (program.outputs[i].access == Access::strided)
-        list.push_back(axes_of(loops.strides[args.inputs.size() + i]));
-  }
-  const auto number = [&](double value) {
-    if (program.compute == DType::float32)
-      list.emplace_back(static_cast<float>(value));
-    else if (program.compute == DType::float64)
-      list.emplace_back(value);
-    else
-      list.emplace_back(static_cast<std::int64_t>(value));
-  };
-  for (const auto value : args.scalar_inputs) number(value);
-  for (const auto value : args.scalars) number(value);
-  return list;
-}
-
-void enqueue_elements(const Queue& queue, const KernelPtr& kernel, const ElementProgram& program,
-                      const ElementArgs& args, const BroadcastLoops& loops, std::size_t per_item,
-                      std::int64_t local) {
-  const auto n = args.outputs[0].numel();
-  std::vector<KernelArg> list;
-  for (const auto& input : args.inputs)
-    if (input) list.emplace_back(input.buffer());
-  for (const auto& output : args.outputs) list.emplace_back(output.buffer());
-  list.emplace_back(static_cast<std::uint64_t>(n));
-  std::vector<Long8> vectors;
-  const auto values = element_arguments(program, args, loops, vectors);
-  list.insert(list.end(), values.begin(), values.end());
-  const auto group = static_cast<std::int64_t>(clamped_local(kernel, local));
-  const auto items = static_cast<std::int64_t>(ceil_div(n, static_cast<std::int64_t>(per_item)));
-  enqueue_kernel(queue, *kernel, WorkSize(rounded_up(items, group)), WorkSize(group), list);
+  return Writer(program, {.vec = vec}).values_text();
 }
 
 }  // namespace netcl

@@ -12,9 +12,13 @@ namespace netcl {
 
 struct ElementOperand {
   enum class Access { linear, strided, scalar, single };  // single: one element of memory for all
+  enum class Inner { any, one, zero };                    // its step along the innermost loop
   DType dtype = DType::float32;
   Access access = Access::linear;
+  Inner inner = Inner::any;
 };
+// Fewer than 256: what tells the kernels of operands apart.
+std::int64_t operand_bits(const ElementOperand& operand);
 
 struct ElementProgram {
   DType compute = DType::float32;  // of the arithmetic
@@ -29,11 +33,27 @@ struct ElementProgram {
   std::string preamble;                 // what the statements use beyond the usual functions
 };
 
-// The kernel "elementwise". `vec` > 1 makes each work-item own so many neighbouring elements as
-// one vector (no operand may then be strided); else it owns `items` elements, a local size
-// apart. Arguments: inputs, outputs, ulong n, a long offset per tensor, long8 sizes and a long8 of
-// strides per strided tensor (innermost first), then scalar inputs and scalars.
-std::string render_elements(const ElementProgram& program, int vec, int items);
+// What a work-item owns, and how many of them make a group. One of:
+//   vec > 1   so many neighbours, as one vector; no operand may be strided
+//   part > 0  so many neighbours, in vectors of `vec` > 1, for CPUs; strided operands take single
+//             elements or gathers where their step along the innermost loop is not 1
+//   else      `items` elements, a local size apart
+struct ElementShape {
+  int vec = 1, items = 1;
+  std::int64_t local = 64;
+  std::int64_t part = 0;  // an argument of the kernel
+  bool streams = false;   // results go past the caches; only with `part` and linear operands
+
+  std::int64_t per_item() const { return part > 0 ? part : vec > 1 ? vec : items; }
+  std::int64_t bits() const {  // what tells kernels apart
+    return items * 256 + vec * 4 + (part > 0 ? 2 : 0) + (streams ? 1 : 0);
+  }
+};
+
+// The kernel "elementwise". Arguments: inputs, outputs, ulong n, with parts ulong part, a long
+// offset per tensor, long8 sizes and a long8 of strides per strided tensor (innermost first), then
+// scalar inputs and scalars.
+std::string render_elements(const ElementProgram& program, const ElementShape& shape);
 
 // The pieces of it, for kernels with loops of their own. Parameters and arguments follow each other
 // as above: pointers, then (behind whatever the kernel has) offsets, sizes, strides, numbers.
@@ -69,7 +89,15 @@ void describe_operands(const ElementArgs& args, const BroadcastLoops& loops,
 std::vector<KernelArg> element_arguments(const ElementProgram& program, const ElementArgs& args,
                                          const BroadcastLoops& loops, std::vector<Long8>& vectors);
 void enqueue_elements(const Queue& queue, const KernelPtr& kernel, const ElementProgram& program,
-                      const ElementArgs& args, const BroadcastLoops& loops, std::size_t per_item,
-                      std::int64_t local);
+                      const ElementArgs& args, const BroadcastLoops& loops,
+                      const ElementShape& shape);
+
+// Whether vectors suit the operands: all are linear, or on a CPU the innermost loop is long enough.
+bool takes_vectors(const ElementProgram& program, const BroadcastLoops& loops,
+                   const ExtendedDeviceProfile& profile);
+// How many elements a work-item walks through, for a CPU; a power of two.
+std::int64_t walking_part(std::int64_t numel, const ExtendedDeviceProfile& profile);
+ElementShape walking_shape(const ElementArgs& args, DType compute, int vec,
+                           const ExtendedDeviceProfile& profile);
 
 }  // namespace netcl

@@ -152,29 +152,22 @@ void host(const Body& body, const OpCall& call) {
 
 // ---- OpenCL
 
-struct Launch {
-  std::int64_t local = 64;
-  int vec = 1, items = 1;
-};
-
-// The dtypes and accesses of all operands, ten to a word.
-std::array<std::int64_t, 4> operand_bits(const ElementProgram& program) {
-  std::array<std::int64_t, 4> words{};
+// The dtypes and accesses of all operands, seven to a word.
+std::array<std::int64_t, 5> operand_words(const ElementProgram& program) {
+  std::array<std::int64_t, 5> words{};
   std::size_t next = 0;
   for (const auto* list : {&program.inputs, &program.outputs})
-    for (const auto& operand : *list)
-      (words.at(next++ / 10) *= 64) += static_cast<std::int64_t>(operand.dtype) * 4 +
-                                       static_cast<std::int64_t>(operand.access) + 1;
+    for (const auto& operand : *list) (words.at(next++ / 7) *= 256) += operand_bits(operand);
   return words;
 }
 
-KernelKey key_of(const Body& body, const ElementProgram& program, const Launch& launch) {
-  const auto bits = operand_bits(program);
+KernelKey key_of(const Body& body, const ElementProgram& program, const ElementShape& launch) {
+  const auto bits = operand_words(program);
   return {"expression",
           "elementwise",
           {body.hash[0], body.hash[1], body.hash[2], body.hash[3], bits[0], bits[1], bits[2],
-           bits[3], static_cast<std::int64_t>(program.compute),
-           static_cast<std::int64_t>(program.rank), program.wide, launch.vec, launch.items}};
+           bits[3], bits[4], static_cast<std::int64_t>(program.compute),
+           static_cast<std::int64_t>(program.rank), program.wide, launch.bits()}};
 }
 
 // Operands as the kernels' loops can take them: not too many that are strided.
@@ -186,11 +179,11 @@ void limit_strided(ElementArgs& args) {
       input = input.expand(shape).contiguous();
 }
 
-void enqueue(const Queue& queue, const Body& body, ElementArgs args, const Launch& launch);
+void enqueue(const Queue& queue, const Body& body, ElementArgs args, const ElementShape& launch);
 
 // Views with more axes than the kernels' loops have: one launch per place of the first axis.
 void enqueue_slices(const Queue& queue, const Body& body, const ElementArgs& args,
-                    const Launch& launch) {
+                    const ElementShape& launch) {
   const auto& sizes = args.outputs[0].shape();
   for (std::int64_t i = 0; i < sizes[0]; ++i) {
     auto part = args;
@@ -201,7 +194,7 @@ void enqueue_slices(const Queue& queue, const Body& body, const ElementArgs& arg
   }
 }
 
-void enqueue(const Queue& queue, const Body& body, ElementArgs args, const Launch& launch) {
+void enqueue(const Queue& queue, const Body& body, ElementArgs args, const ElementShape& launch) {
   limit_strided(args);
   const auto loops = element_loops(args);
   if (loops.sizes.size() > kMostAxes) return enqueue_slices(queue, body, args, launch);
@@ -214,36 +207,41 @@ void enqueue(const Queue& queue, const Body& body, ElementArgs args, const Launc
     program.preamble = body.element->preamble;
     body.element->write(program.compute, body.inputs, body.scalars, "y", program.statements);
     program.results = {"y"};
-    return render_elements(program, launch.vec, launch.items);
+    return render_elements(program, launch);
   });
-  const auto per_item = static_cast<std::size_t>(launch.vec > 1 ? launch.vec : launch.items);
-  enqueue_elements(queue, kernel, program, args, loops, per_item, launch.local);
+  enqueue_elements(queue, kernel, program, args, loops, launch);
 }
 
-std::string needs_vectors(const Body& body, const OpCall& call) {
+std::string needs_vectors(const Body& body, const OpCall& call,
+                          const ExtendedDeviceProfile& profile) {
   if (!body.element->vectors) return "the expression has functions that take no vectors";
-  const auto args = args_of(body, call);
+  auto args = args_of(body, call);
+  limit_strided(args);
   const auto loops = element_loops(args);
   ElementProgram program;
-  if (loops.sizes.size() <= kMostAxes) describe_operands(args, loops, program);
-  return loops.sizes.size() <= kMostAxes && program.rank == 0
-             ? ""
-             : "an operand is broadcast or a strided view";
+  if (loops.sizes.size() > kMostAxes) return "the views have too many axes";
+  describe_operands(args, loops, program);
+  return takes_vectors(program, loops, profile) ? "" : "an operand is broadcast or a strided view";
 }
 
 std::vector<OpVariant> variants(const std::shared_ptr<const Body>& body) {
   OpVariant vectorized{"elementwise.vectorized", "ELEMENTWISE_VECTORIZED"};
-  vectorized.declines = [body](const OpCall& call, const ExtendedDeviceProfile&) {
-    return needs_vectors(*body, call);
+  vectorized.declines = [body](const OpCall& call, const ExtendedDeviceProfile& profile) {
+    return needs_vectors(*body, call, profile);
   };
   vectorized.run = [body](const OpCall& call, const VariantRun& with) {
-    const bool cpu = device_profile(call.queue).is_cpu;
-    enqueue(call.queue, *body, args_of(*body, call), {with.config.local_size_1d, cpu ? 16 : 4, 1});
+    const auto& profile = device_profile(call.queue);
+    const auto args = args_of(*body, call);
+    enqueue(call.queue, *body, args,
+            profile.is_cpu
+                ? walking_shape(args, compute_dtype(args.outputs[0].dtype()), 16, profile)
+                : ElementShape{.vec = 4, .local = with.config.local_size_1d});
   };
   OpVariant scalar{"elementwise.scalar", "ELEMENTWISE_SCALAR"};
   scalar.run = [body](const OpCall& call, const VariantRun& with) {
     const bool cpu = device_profile(call.queue).is_cpu;
-    enqueue(call.queue, *body, args_of(*body, call), {with.config.local_size_1d, 1, cpu ? 4 : 1});
+    enqueue(call.queue, *body, args_of(*body, call),
+            {.items = cpu ? 4 : 1, .local = with.config.local_size_1d});
   };
   return {vectorized, scalar};
 }
