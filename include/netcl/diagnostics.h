@@ -20,4 +20,8 @@ struct InstallationCheck {
 // that fail, and the cache directory. Never throws for what it finds.
 std::vector<InstallationCheck> check_installation();
 
+// The end of a message to somebody who wants a device that is not there: which ones there are and,
+// where no OpenCL device is, what to install.
+std::string device_advice();
+
 }  // namespace netcl

@@ -138,11 +138,17 @@ class Kernel {
   Kernel() = default;
   explicit Kernel(std::shared_ptr<detail::KernelState> state, LaunchPolicy policy = {})
       : state_(std::move(state)), policy_(policy) {}
+  // A kernel that was made elsewhere, for a device that its program was built for (by default the
+  // first). Arguments that were set on it stay as they are: launches use an object of their own.
+  static Kernel wrap(_cl_kernel* kernel, const Device& device = {});
 
   const std::string& name() const;
   const std::vector<KernelParameterInfo>& parameters() const;
   // Largest work-group the device takes for this kernel.
   std::size_t max_work_group_size() const;
+  // What tuning found last for this kernel, for any global size; empty before that. Where the
+  // driver's own choice was fastest, the next best size.
+  WorkSize tuned_size() const;
   std::string to_source() const;
   std::uintptr_t int_ptr() const;
 
@@ -201,12 +207,17 @@ class Program {
  public:
   Program() = default;
   explicit Program(std::shared_ptr<detail::ProgramState> state) : state_(std::move(state)) {}
+  // A program that was built elsewhere, for one of its devices (by default the first). Nothing is
+  // compiled again. Its spec has the source, if the driver knows it, and the name of its only
+  // kernel.
+  static Program wrap(_cl_program* program, const Device& device = {});
 
   const KernelSpec& spec() const;
   std::vector<std::string> kernel_names() const;
   Kernel kernel(std::string_view name) const;  // ArgumentError that lists the names
   Kernel kernel() const;                       // the one named like the spec
   bool has_kernel(std::string_view name) const;
+  std::uintptr_t int_ptr() const;
 
   template <class... Args>
   Event run(const Queue& queue, const WorkSize& global, const WorkSize& local,

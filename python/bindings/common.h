@@ -74,18 +74,19 @@ struct PairArg {
 struct QueueArg {
   Queue queue;                 // also of a DeviceHandle
   std::uintptr_t foreign = 0;  // a cl_command_queue
+  std::string selector;        // "gpu"
   Queue get() const;
 };
 struct ContextArg {
-  Context context;
+  Context context;  // empty for None, which is what the CPU backend has
   std::uintptr_t foreign = 0;
-  bool is_queue = false;  // a queue was given: its context is meant
-  Queue queue;
+  std::optional<QueueArg> queue;  // its context is meant
   Context get() const;
 };
 struct DeviceArg {
   Device device;
   std::uintptr_t foreign = 0;
+  std::optional<QueueArg> queue;  // its device is meant
   Device get() const;
 };
 

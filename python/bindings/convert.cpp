@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "common.h"
+#include "netcl/diagnostics.h"
 
 namespace netcl::python {
 namespace {
@@ -120,17 +121,16 @@ bool convert(nb::handle from, QueueArg& to) noexcept {
     to.queue = handle.queue;
     return true;
   }
+  if (PyUnicode_Check(from.ptr())) return nb::try_cast(from, to.selector) && !to.selector.empty();
   to.foreign = pyopencl_pointer(from, "CommandQueue");
   return to.foreign != 0;
 }
 
 bool convert(nb::handle from, ContextArg& to) noexcept {
   QueueArg queue;
-  if (nb::try_cast(from, to.context)) return true;
+  if (from.is_none() || nb::try_cast(from, to.context)) return true;
   if (convert(from, queue)) {
-    to.is_queue = true;
-    to.queue = queue.queue;
-    to.foreign = queue.foreign;
+    to.queue = queue;
     return true;
   }
   to.foreign = pyopencl_pointer(from, "Context");
@@ -140,8 +140,8 @@ bool convert(nb::handle from, ContextArg& to) noexcept {
 bool convert(nb::handle from, DeviceArg& to) noexcept {
   QueueArg queue;
   if (nb::try_cast(from, to.device)) return true;
-  if (nb::try_cast(from, queue.queue)) {
-    to.device = queue.queue.device();
+  if (convert(from, queue)) {
+    to.queue = queue;
     return true;
   }
   to.foreign = pyopencl_pointer(from, "Device");
@@ -149,15 +149,25 @@ bool convert(nb::handle from, DeviceArg& to) noexcept {
 }
 
 Queue QueueArg::get() const {
+  if (!selector.empty()) {
+    Unlocked now;
+    return manager().default_device(selector).queue;
+  }
   return foreign == 0 ? queue : Queue::wrap(reinterpret_cast<_cl_command_queue*>(foreign));
 }
 
 Context ContextArg::get() const {
-  if (is_queue) return QueueArg{queue, foreign}.get().context();
-  return foreign == 0 ? context : Context::wrap(reinterpret_cast<_cl_context*>(foreign));
+  const auto found = queue          ? queue->get().context()
+                     : foreign == 0 ? context
+                                    : Context::wrap(reinterpret_cast<_cl_context*>(foreign));
+  if (!found)
+    throw DeviceError("[context] it must be of an OpenCL device: the CPU backend has none; " +
+                      device_advice());
+  return found;
 }
 
 Device DeviceArg::get() const {
+  if (queue) return queue->get().device();
   return foreign == 0 ? device : Device(reinterpret_cast<_cl_device_id*>(foreign));
 }
 

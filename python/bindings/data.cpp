@@ -20,9 +20,12 @@ struct Transform {
 data::Transform transform_of(nb::handle object) {
   if (nb::isinstance<Transform>(object)) return nb::cast<const Transform&>(object).function;
   const Callback callback(nb::borrow(object));
-  return [callback](const HostArray& image, data::RandomStream&) {
+  return [callback](const HostArray& image, data::RandomStream& random) {
+    const auto first = random.next(), second = random.next();
     nb::gil_scoped_acquire lock;
-    return to_host_array(callback.function()(to_numpy(image)));
+    return to_host_array(nb::module_::import_("netcl.data")
+                             .attr("_with_rng")(nb::make_tuple(first, second), callback.function(),
+                                                to_numpy(image)));
   };
 }
 
@@ -83,7 +86,23 @@ void bind_datasets(nb::module_& m) {
 }
 
 void bind_transforms(nb::module_& m) {
-  nb::class_<Transform>(m, "Transform", "A transform of samples, done by the loader's threads.");
+  nb::class_<Transform>(m, "Transform", "A transform of samples, done by the loader's threads.")
+      .def(
+          "__call__",
+          [](const Transform& transform, nb::handle image, std::uint64_t seed, std::uint64_t epoch,
+             std::uint64_t sample, std::uint32_t number) {
+            const auto array = to_host_array(image);
+            data::RandomStream random(seed, epoch, sample, number);
+            std::optional<HostArray> result;
+            {
+              Unlocked now;
+              result = transform.function(array, random);
+            }
+            return to_numpy(*result);
+          },
+          "image"_a, "seed"_a = 0, "epoch"_a = 0, "sample"_a = 0, "number"_a = 0,
+          "The transformed array; of a random one, as the `number`th transform of a loader does "
+          "it.");
   m.def(
       "to_float", [] { return Transform{data::to_float()}; }, "uint8 to float32 in [0, 1].");
   m.def(

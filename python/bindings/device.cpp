@@ -67,6 +67,12 @@ void bind_objects(nb::module_& m) {
       .def("__eq__", [](const Context&, nb::handle) { return false; })
       .def("__hash__", [](const Context& c) { return c.int_ptr(); });
   nb::class_<Event>(m, "Event", "The completion of work that was sent to a device.")
+      .def_static(
+          "from_int_ptr",
+          [](std::uintptr_t p) {
+            return Event(Ref<_cl_event>::share(reinterpret_cast<_cl_event*>(p)));
+          },
+          "int_ptr"_a, "The event behind a cl_event, of which it takes a reference.")
       .def("wait", &Event::wait, unlocked())
       .def_prop_ro("is_complete", &Event::is_complete, unlocked())
       .def_prop_ro("start_ns", &Event::start_ns)
@@ -90,7 +96,7 @@ void bind_queues(nb::module_& m) {
           [](const ContextArg& context, const DeviceArg& device, bool profiling) {
             return Queue::create(context.get(), device.get(), profiling);
           },
-          "context"_a, "device"_a, "profiling"_a = false, "A further queue of a context.")
+          "context"_a.none(), "device"_a, "profiling"_a = false, "A further queue of a context.")
       .def_prop_ro("backend", [](const Queue& q) { return std::string(q.backend()); })
       .def_prop_ro("name", &Queue::name)
       .def_prop_ro("context", [](const Queue& q) { return context_to_python(q.context()); })

@@ -162,6 +162,7 @@ void add_interop(nb::class_<Tensor>& t) {
           "A tensor of the CPU backend over another package's memory, which it keeps alive.\n"
           "Memory that is not contiguous is copied.");
   // Not `np.array + tensor` element by element: NumPy leaves it to Tensor.
+  // netcl/_numpy.py puts its own in this place.
   t.attr("__array_ufunc__") = nb::none();
   m.def("_rebuild_tensor", &rebuild);
 }

@@ -50,7 +50,22 @@ bool LaunchArgs::add_memory(nb::handle value) {
   return true;
 }
 
+// A number of NumPy keeps its size, for kernels whose driver does not tell what they take.
+bool LaunchArgs::add_sized(nb::handle value) {
+  if (PyLong_CheckExact(value.ptr()) || PyFloat_CheckExact(value.ptr()) ||
+      !nb::hasattr(value, "itemsize") || !nb::hasattr(value, "dtype"))
+    return false;
+  const auto bytes = nb::cast<int>(value.attr("itemsize"));
+  if (bytes != 4) return false;
+  const auto kind = nb::cast<std::string>(value.attr("dtype").attr("kind"));
+  if (kind == "i") args_.emplace_back(nb::cast<std::int32_t>(nb::int_(nb::borrow(value))));
+  if (kind == "u") args_.emplace_back(nb::cast<std::uint32_t>(nb::int_(nb::borrow(value))));
+  if (kind == "f") args_.emplace_back(static_cast<float>(PyFloat_AsDouble(value.ptr())));
+  return kind == "i" || kind == "u" || kind == "f";
+}
+
 void LaunchArgs::add_number(nb::handle value) {
+  if (add_sized(value)) return;
   if (!PyFloat_Check(value.ptr()) && PyIndex_Check(value.ptr())) {
     nb::object number = nb::steal(PyNumber_Index(value.ptr()));
     if (!number.is_valid()) throw nb::python_error();
@@ -72,11 +87,30 @@ void LaunchArgs::add_number(nb::handle value) {
   args_.emplace_back(number);
 }
 
-Kernel kernel_of(nb::handle object) {
-  if (nb::isinstance<Program>(object)) return nb::cast<const Program&>(object).kernel();
+namespace {
+
+template <class Object>
+Object* as_pointer(std::uintptr_t value) {
+  return reinterpret_cast<Object*>(value);
+}
+
+Kernel kernel_in(const Program& program, const std::string& name) {
+  return program.has_kernel(name) ? program.kernel(name) : program.kernel();
+}
+
+}  // namespace
+
+Kernel kernel_of(nb::handle object, const std::string& name, const Device& device) {
+  if (nb::isinstance<Kernel>(object)) return nb::cast<const Kernel&>(object);
+  if (nb::isinstance<Program>(object)) return kernel_in(nb::cast<const Program&>(object), name);
   if (nb::isinstance<nn::KernelLaunch>(object))
     return nb::cast<const nn::KernelLaunch&>(object).kernel;
-  return nb::cast<const Kernel&>(object);
+  if (const auto kernel = pyopencl_pointer(object, "Kernel"))
+    return Kernel::wrap(as_pointer<_cl_kernel>(kernel), device);
+  if (const auto program = pyopencl_pointer(object, "Program"))
+    return kernel_in(Program::wrap(as_pointer<_cl_program>(program), device), name);
+  throw DtypeError("[kernel] it must be a kernel or a program of netcl or pyopencl: " +
+                   nb::cast<std::string>(object.type().attr("__name__")));
 }
 
 namespace {
@@ -132,21 +166,24 @@ void bind_spec(nb::module_& m) {
       .def_ro("max_workgroup_size", &KernelSpec::max_workgroup_size)
       .def_ro("guards_range", &KernelSpec::guards_range)
       .def("to_source", &KernelSpec::to_source)
-      .def("build", [](const KernelSpec& spec, nb::handle where) {
-        QueueArg queue;
-        ContextArg context;
-        if (convert(where, queue)) {
-          const auto on = queue.get();
-          Unlocked now;
-          return spec.build(on);
-        }
-        if (!convert(where, context))
-          throw DtypeError("[build] it needs a queue, a context or a device handle: " +
-                           nb::cast<std::string>(where.type().attr("__name__")));
-        const auto in = context.get();
-        Unlocked now;
-        return spec.build(in);
-      });
+      .def(
+          "build",
+          [](const KernelSpec& spec, nb::handle where) {
+            QueueArg queue;
+            ContextArg context;
+            if (convert(where, queue)) {
+              const auto on = queue.get();
+              Unlocked now;
+              return spec.build(on);
+            }
+            if (!convert(where, context))
+              throw DtypeError("[build] it needs a queue, a context or a device handle: " +
+                               nb::cast<std::string>(where.type().attr("__name__")));
+            const auto in = context.get();
+            Unlocked now;
+            return spec.build(in);
+          },
+          "where"_a.none());
 }
 
 void bind_program(nb::module_& m) {
@@ -156,9 +193,27 @@ void bind_program(nb::module_& m) {
       .def_ro("address_space", &KernelParameterInfo::address_space)
       .def_ro("writable", &KernelParameterInfo::writable);
   nb::class_<Kernel>(m, "Kernel", "One kernel of a program: kernel(queue, global, local, *args).")
+      .def(
+          "__init__",
+          [](Kernel* self, nb::handle kernel, const std::optional<DeviceArg>& device) {
+            new (self) Kernel(kernel_of(kernel, {}, device ? device->get() : Device()));
+          },
+          "kernel"_a, "device"_a = nb::none(),
+          "To launch a kernel of pyopencl like one of netcl's. Arguments that were set on it stay\n"
+          "as they are.")
+      .def_static(
+          "from_int_ptr",
+          [](std::uintptr_t p, const std::optional<DeviceArg>& device) {
+            return Kernel::wrap(as_pointer<_cl_kernel>(p), device ? device->get() : Device());
+          },
+          "int_ptr"_a, "device"_a = nb::none(),
+          "The kernel behind a cl_kernel. Arguments that were set on that one stay as they are.")
       .def_prop_ro("name", &Kernel::name)
       .def_prop_ro("parameters", &Kernel::parameters)
       .def_prop_ro("max_work_group_size", &Kernel::max_work_group_size)
+      .def_prop_ro(
+          "tuned_size", [](const Kernel& k) { return work_size_to_python(k.tuned_size()); },
+          "The local size that tuning found last, or None.")
       .def_prop_ro("int_ptr", &Kernel::int_ptr)
       .def("to_source", &Kernel::to_source)
       .def("__call__", &launch, "queue"_a, "global_size"_a, "local_size"_a.none(), "args"_a)
@@ -166,6 +221,24 @@ void bind_program(nb::module_& m) {
       .def("__repr__", [](const Kernel& k) { return "<netcl.Kernel '" + k.name() + "'>"; });
   nb::class_<Program>(m, "Program", "A built spec; its kernels are its attributes.",
                       nb::dynamic_attr())
+      .def(
+          "__init__",
+          [](Program* self, nb::handle program, const std::optional<DeviceArg>& device) {
+            const auto theirs = pyopencl_pointer(program, "Program");
+            if (theirs == 0) throw DtypeError("[Program] it must be a program of pyopencl");
+            new (self) Program(
+                Program::wrap(as_pointer<_cl_program>(theirs), device ? device->get() : Device()));
+          },
+          "program"_a, "device"_a = nb::none(),
+          "To use a program that pyopencl built like one of netcl's.")
+      .def_static(
+          "from_int_ptr",
+          [](std::uintptr_t p, const std::optional<DeviceArg>& device) {
+            return Program::wrap(as_pointer<_cl_program>(p), device ? device->get() : Device());
+          },
+          "int_ptr"_a, "device"_a = nb::none(),
+          "The program behind a cl_program, which must be built. Nothing is compiled again.")
+      .def_prop_ro("int_ptr", &Program::int_ptr)
       .def_prop_ro("_spec", &Program::spec)
       .def_prop_ro("kernel_names", &Program::kernel_names)
       .def(

@@ -17,6 +17,7 @@ class LaunchArgs {
  private:
   void add(nb::handle value);
   void add_number(nb::handle value);
+  bool add_sized(nb::handle value);
   bool add_memory(nb::handle value);
   std::vector<KernelArg> args_;
   std::deque<Buffer> buffers_;  // of pyopencl's objects; a deque, because arguments point at them
@@ -28,7 +29,9 @@ struct LocalMemory {
   std::size_t size = 0;
 };
 
-// A Kernel, the kernel of a Program that is named like its spec, or the one of a KernelLaunch.
-Kernel kernel_of(nb::handle object);
+// A Kernel, a kernel of a Program, or the one of a KernelLaunch; also pyopencl's. Of a program it
+// is the one that is called `name`, else its spec's, else the only one. `device` is meant where a
+// program of pyopencl was built for several.
+Kernel kernel_of(nb::handle object, const std::string& name = {}, const Device& device = {});
 
 }  // namespace netcl::python

@@ -56,7 +56,7 @@ void bind_pools(nb::module_& m) {
       .def(
           "__init__",
           [](BufferPool* self, const ContextArg& context) { new (self) BufferPool(context.get()); },
-          "context"_a);
+          "context"_a.none());
   nb::class_<PinnedBufferPool, Pool>(m, "PinnedBufferPool", "Page-locked host memory.")
       .def(
           "__init__",

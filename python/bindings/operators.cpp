@@ -1,4 +1,6 @@
 // + - * / @ and comparisons, numbers and text of tensors.
+#include <cmath>
+
 #include "common.h"
 
 namespace netcl::python {
@@ -45,8 +47,57 @@ void add_in_place(nb::class_<Tensor>& t, const char* name, const char* method, I
   t.def(method, apply_in_place, "other"_a, nb::sig(signature(method).c_str()));
 }
 
+bool is_whole(const ops::Operand& x) {
+  return x.is_number() ? x.number() == std::floor(x.number()) : !is_floating(x.tensor().dtype());
+}
+
+// The dtype of sums and products of whole numbers.
+DType whole_dtype(const ops::Operand& a, const ops::Operand& b) {
+  for (const auto* one : {&a, &b})
+    if (!one->is_number() && one->tensor().dtype() == DType::int64) return DType::int64;
+  return DType::int32;
+}
+
+// Division then is in double precision.
+ops::Operand widened(const ops::Operand& x) {
+  return x.is_number() ? x : ops::Operand(x.tensor().astype(DType::int64));
+}
+
 Tensor floor_divide(const ops::Operand& a, const ops::Operand& b) {
-  return ops::floor(ops::div(a, b));
+  if (!is_whole(a) || !is_whole(b)) return ops::floor(ops::div(a, b));
+  return ops::cast(ops::floor(ops::div(widened(a), widened(b))), whole_dtype(a, b));
+}
+
+// As a tensor that meets `other` in its floating dtype.
+Tensor float_tensor(const ops::Operand& x, const ops::Operand& other) {
+  if (!x.is_number()) return x.tensor();
+  const auto dtype = other.tensor().dtype();
+  const auto wanted = is_floating(dtype)      ? dtype
+                      : dtype == DType::int64 ? DType::float64
+                                              : DType::float32;
+  return Tensor::full(other.tensor().queue(), Shape(), x.number(), wanted);
+}
+
+// With the sign of the divisor, as in Python.
+Tensor remainder(const ops::Operand& a, const ops::Operand& b) {
+  if (is_whole(a) && is_whole(b)) {
+    const auto left = widened(a), right = widened(b);
+    const auto whole = ops::cast(ops::floor(ops::div(left, right)), DType::int64);
+    return ops::cast(ops::sub(left, ops::mul(whole, right)), whole_dtype(a, b));
+  }
+  return ops::elementwise_binary(float_tensor(a, b), float_tensor(b, a),
+                                 "fmod(v0, v1) + (fmod(v0, v1) * v1 < 0 ? v1 : 0)");
+}
+
+std::string text(const Tensor& x) {
+  auto result = x.to_string();
+  if (x.requires_grad()) result.insert(result.size() - 1, ", requires_grad=True");
+  return result;
+}
+
+nb::object formatted(const Tensor& x, const std::string& how) {
+  if (how.empty()) return nb::cast(text(x));
+  return nb::module_::import_("builtins").attr("format")(to_numpy(x).attr("item")(), how);
 }
 
 bool truth(const Tensor& x) {
@@ -64,6 +115,7 @@ void add_operators(nb::class_<Tensor>& t) {
   add_binary(t, "__mul__", "__rmul__", &ops::mul);
   add_binary(t, "__truediv__", "__rtruediv__", &ops::div);
   add_binary(t, "__floordiv__", "__rfloordiv__", &floor_divide);
+  add_binary(t, "__mod__", "__rmod__", &remainder);
   add_binary(t, "__pow__", "__rpow__", &ops::pow);
   add_binary(t, "__eq__", nullptr, &ops::eq);
   add_binary(t, "__ne__", nullptr, &ops::ne);
@@ -107,8 +159,10 @@ void add_operators(nb::class_<Tensor>& t) {
                throw nb::type_error("only a tensor of one whole number can be an index");
              return nb::int_(to_numpy(x).attr("item")());
            })
-      .def("__repr__", &Tensor::to_string, unlocked())
-      .def("__str__", &Tensor::to_string, unlocked());
+      .def("__repr__", &text, unlocked())
+      .def("__str__", &text, unlocked())
+      .def("__format__", &formatted, "how"_a,
+           "As a number where a format is given: f\"{loss:.3f}\"");
 }
 
 }  // namespace netcl::python

@@ -109,6 +109,8 @@ void bind_installation(nb::module_& m) {
       .def_ro("failed", &ProgramCacheStats::failed);
   m.def("program_cache_stats", &program_cache_stats);
   m.def("program_cache_clear", &program_cache_clear, unlocked());
+  m.def("device_advice", &device_advice, unlocked(),
+        "Which devices there are and, where none has OpenCL, what to install.");
   m.def(
       "check_installation",
       [] {

@@ -8,9 +8,10 @@ namespace {
 
 // The library wants the memory of arguments to live until tune_all.
 struct Tuner {
-  explicit Tuner(const Device& device) : tuner(device) {}
+  explicit Tuner(const Device& of) : device(of), tuner(of) {}
   Tuner(const Tuner&) = delete;
   Tuner& operator=(const Tuner&) = delete;
+  Device device;
   Autotuner tuner;
   std::vector<std::unique_ptr<LaunchArgs>> args;
   std::vector<nb::object> launches;  // whose arguments were taken over
@@ -86,7 +87,7 @@ void bind_group_tuner(nb::module_& m) {
               Unlocked now;
               return t.tune(on);
             }
-            const auto which = kernel_of(kernel);
+            const auto which = kernel_of(kernel, {}, on.device());
             const auto sizes = sizes_of(candidates);
             const WorkSize global = global_size;
             Unlocked now;
@@ -126,12 +127,14 @@ void bind_autotuner(nb::module_& m) {
               return;
             }
             auto list = std::make_unique<LaunchArgs>(args);
-            self.tuner.add(name, kernel_of(kernel), global_size, list->list());
+            self.tuner.add(name, kernel_of(kernel, name, self.device), global_size, list->list());
             self.args.push_back(std::move(list));
           },
           "name"_a, "kernel"_a, "global_size"_a, "args"_a,
-          "A kernel, a program's own, or a launch of Module.kernels with its arguments. Otherwise\n"
-          "scratch arguments are made where none are given.")
+          "A kernel, a program's kernel of this name or its own, or a launch of Module.kernels "
+          "with\n"
+          "its arguments; kernels and programs of pyopencl too. Otherwise scratch arguments are\n"
+          "made where none are given.")
       .def("tune_all", &tune_all, "queue"_a, "budget_seconds"_a = 0.0, "show_progress"_a = true,
            "Tune what has no result yet; returns how many kernels that were.")
       .def(

@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from . import errors
+from . import _numpy, errors
 from ._netcl import Tensor, __version__, built_with_opencl, get_active_device, install_sigint_handler
 from ._netcl.ops import (
     bias_add,
@@ -26,6 +26,7 @@ from . import autograd, core, data, device, io, nn, ops, optim, profiling, progr
 from .core.kernel_selector import KernelSpec
 from .train import fit
 
+_numpy.install()
 # Where Python's own Ctrl+C handler is in place: a stuck device must not make a process immortal.
 install_sigint_handler()
 

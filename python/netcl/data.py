@@ -3,11 +3,13 @@ come with any number of workers."""
 
 from __future__ import annotations
 
-import queue
 import threading
-from typing import Any, Callable, Iterable, Iterator
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator
 
-from ._netcl import Tensor, get_active_device
+from ._netcl import DeviceHandle, Tensor, get_active_device, manager
+from ._netcl import device as _Scope
 from ._netcl.data import (
     ArrayDataset,
     Dataset,
@@ -23,6 +25,10 @@ from ._netcl.data import (
     shuffled,
     to_float,
 )
+from ._prefetch import Job, in_order
+
+if TYPE_CHECKING:
+    import numpy as np
 
 __all__ = [
     "ArrayDataset",
@@ -36,18 +42,56 @@ __all__ = [
     "open_dataset",
     "random_crop",
     "random_horizontal_flip",
+    "rng",
     "shuffled",
     "to_float",
 ]
 
 
-class DataLoader:
-    """Batches of a dataset on a device, made ahead while the device computes: by `num_workers`
-    threads for netcl's datasets, by one thread for those of Python (0: by the caller).
+_sample = threading.local()
 
-    The dataset is one of netcl's, anything with len() and [index], or an iterable. A sample is an
-    array, a number, or a tuple of them; a batch has the same form with tensors. `transforms` change
-    the first part of a sample. Iterating gives one epoch; each has an order of its own.
+
+def rng() -> np.random.Generator:
+    """Random numbers for the sample that a loader is making, to be used by `__getitem__` and by
+    transforms. The loader's seed, the epoch and the sample's index decide them, not the thread;
+    elsewhere they are new each time.
+
+    >>> def jitter(x):
+    ...     return x + rng().normal(0, 0.1)
+    >>> one, other = (DataLoader([1.0, 2.0, 3.0], 2, num_workers=n, transforms=[jitter]) for n in (0, 3))
+    >>> [x.tolist() for x in one] == [x.tolist() for x in other]
+    True
+    """
+    import numpy as np  # not at import: building the package needs none
+
+    key = getattr(_sample, "key", None)
+    if key is None:
+        return np.random.default_rng()
+    if _sample.generator is None:
+        _sample.generator = np.random.default_rng(key)
+    return _sample.generator
+
+
+def _with_rng(key: Any, function: Callable, *args: Any) -> Any:
+    """Calls a function in which rng() gives the numbers of a key."""
+    before = getattr(_sample, "key", None), getattr(_sample, "generator", None)
+    _sample.key, _sample.generator = key, None
+    try:
+        return function(*args)
+    finally:
+        _sample.key, _sample.generator = before
+
+
+class DataLoader:
+    """Batches of a dataset on a device, made ahead by `num_workers` threads while the device
+    computes (0: by the caller), `prefetch` of them at most.
+
+    The dataset is one of netcl's, anything with len() and [index], or an iterable. Threads call
+    [index] at the same time; an iterable is read by one at a time, and what is done with its samples
+    is shared out. A sample is an array, a number, or a tuple of them; a batch has the same form with
+    tensors. `transforms` change the first part of a sample. Iterating gives one epoch; each has an
+    order of its own. Batches come in the same order with any number of workers; an error of a
+    dataset is raised in the place of its batch.
 
     >>> import numpy as np
     >>> pairs = [(np.full(3, i, np.float32), i) for i in range(5)]
@@ -69,10 +113,10 @@ class DataLoader:
         transforms: Iterable[Any] = (),
         collate: Callable[[list], Any] | None = None,
     ) -> None:
-        if batch_size < 1 or prefetch < 1 or num_workers < 0:
+        if batch_size < 1 or prefetch < 1 or num_workers < 0 or seed < 0:
             raise ValueError(
-                "[DataLoader] batch_size and prefetch must be at least 1 and num_workers not "
-                f"negative: {batch_size}, {prefetch}, {num_workers}"
+                "[DataLoader] batch_size and prefetch must be at least 1, num_workers and seed not "
+                f"negative: {batch_size}, {prefetch}, {num_workers}, {seed}"
             )
         self.dataset = dataset
         self.batch_size = batch_size
@@ -82,17 +126,16 @@ class DataLoader:
         self.num_workers = num_workers
         self.prefetch = prefetch
         self.epoch = 0
-        self._queue = _queue_of(device)
+        self._handle, self._queue = _place_of(device)
         self._transforms = list(transforms)
         self._collate = collate
-        self._loader: _Loader | None = None
+        self._is_native = isinstance(dataset, Dataset) and collate is None
+        self._idle: list[_Loader] = []
         self._has_length = hasattr(dataset, "__len__") and hasattr(dataset, "__getitem__")
         if shuffle and not self._has_length:
             raise TypeError("[DataLoader] only a dataset with len() and [index] can be shuffled")
-        if isinstance(dataset, Dataset) and collate is None:
-            self._loader = _Loader(
-                dataset, batch_size, shuffle, seed, drop_last, num_workers, prefetch, self._queue, self._transforms
-            )
+        if self._is_native:
+            self._idle.append(self._new_loader())
 
     def __len__(self) -> int:
         count = len(self.dataset)
@@ -101,38 +144,70 @@ class DataLoader:
     def __iter__(self) -> Iterator[Any]:
         epoch = self.epoch
         self.epoch += 1
-        if self._loader is not None:
-            self._loader.start_epoch(epoch)
-            return iter(self._loader.next, None)
-        return _ahead(self._batches(epoch), self.prefetch if self.num_workers else 0)
+        if self._is_native:
+            return self._native_batches(epoch)
+        jobs = self._jobs(epoch)
+        if self.num_workers == 0:
+            return (job(lambda: False) for job in jobs)
+        return in_order(jobs, self.num_workers, self.prefetch)
 
-    def _samples(self, epoch: int) -> Iterator[Any]:
-        if not self._has_length:
-            yield from self.dataset
-            return
-        count = len(self.dataset)
-        order = shuffled(count, self.seed, epoch) if self.shuffle else range(count)
-        for index in order:
-            yield self.dataset[index]
+    # ---- datasets of netcl
+    def _new_loader(self) -> _Loader:
+        return _Loader(
+            self.dataset,
+            self.batch_size,
+            self.shuffle,
+            self.seed,
+            self.drop_last,
+            self.num_workers,
+            self.prefetch,
+            self._queue,
+            self._transforms,
+        )
 
-    def _batches(self, epoch: int) -> Iterator[Any]:
-        batch: list = []
-        for sample in self._samples(epoch):
-            batch.append(self._transformed(sample))
-            if len(batch) == self.batch_size:
-                yield self._upload(batch)
-                batch = []
-        if batch and not self.drop_last:
-            yield self._upload(batch)
+    def _native_batches(self, epoch: int) -> Iterator[Any]:
+        """One loader per iteration that is under way: usually the same each time."""
+        loader = self._idle.pop() if self._idle else self._new_loader()
+        try:
+            loader.start_epoch(epoch)
+            while (batch := loader.next()) is not None:
+                yield batch
+        finally:
+            self._idle.append(loader)
 
-    def _transformed(self, sample: Any) -> Any:
+    # ---- datasets of Python
+    def _jobs(self, epoch: int) -> Iterator[Job]:
+        """What the threads take in turn: each job makes a batch."""
+        if self._has_length:
+            count = len(self.dataset)
+            keys: Iterator[Any] = iter(shuffled(count, self.seed, epoch) if self.shuffle else range(count))
+        else:
+            keys = enumerate(self.dataset)
+        while part := list(islice(keys, self.batch_size)):
+            if len(part) < self.batch_size and self.drop_last:
+                return
+            yield partial(self._batch, epoch, part)
+
+    def _batch(self, epoch: int, keys: list, is_stopped: Callable[[], bool]) -> Any:
+        with _Scope(self._handle):  # for transforms and collate that make tensors
+            samples = []
+            for key in keys:
+                if is_stopped():
+                    return None
+                index = key if self._has_length else key[0]
+                samples.append(_with_rng((self.seed, epoch, index), self._one_sample, epoch, key))
+            return self._upload(samples)
+
+    def _one_sample(self, epoch: int, key: Any) -> Any:
+        index, sample = (key, self.dataset[key]) if self._has_length else key
         if not self._transforms:
             return sample
         first, *rest = sample if isinstance(sample, (tuple, list)) else (sample,)
-        for transform in self._transforms:
+        for number, transform in enumerate(self._transforms):
             if isinstance(transform, Transform):
-                raise TypeError("[DataLoader] netcl's transforms are for netcl's datasets: use a function")
-            first = transform(first)
+                first = transform(first, self.seed, epoch, index, number)
+            else:
+                first = transform(first)
         return (first, *rest) if isinstance(sample, (tuple, list)) else first
 
     def _upload(self, batch: list) -> Any:
@@ -143,64 +218,21 @@ class DataLoader:
         return _stack(batch, self._queue)
 
 
-def _queue_of(device: Any) -> Any:
+def _place_of(device: Any) -> tuple[DeviceHandle, Any]:
+    """(the active device of the threads, the queue of the batches)"""
     if device is None:
-        return get_active_device().queue
+        device = get_active_device()
     if isinstance(device, str):
-        from ._netcl import manager
-
-        return manager.default(device).queue
-    return getattr(device, "queue", device)
+        device = manager.default(device)
+    if isinstance(device, DeviceHandle):
+        return device, device.queue
+    return get_active_device(), device  # a queue, netcl's or pyopencl's
 
 
 def _stack(values: list, where: Any) -> Tensor:
-    import numpy as np  # not at import: building the package needs none
+    import numpy as np
 
     arrays = [np.asarray(value) for value in values]
     if not hasattr(values[0], "dtype") and arrays[0].dtype == np.float64:
         arrays = [array.astype(np.float32) for array in arrays]
     return Tensor.from_host(where, np.stack(arrays))
-
-
-_END = object()
-
-
-def _ahead(items: Iterator[Any], depth: int) -> Iterator[Any]:
-    """The same items, up to `depth` of them made ahead by a thread that ends with the iteration."""
-    if depth == 0:
-        yield from items
-        return
-    ready: queue.Queue = queue.Queue(depth)
-    stop = threading.Event()
-
-    def put(item: Any) -> bool:
-        while not stop.is_set():
-            try:
-                ready.put(item, timeout=0.1)
-                return True
-            except queue.Full:
-                continue
-        return False
-
-    def produce() -> None:
-        try:
-            for item in items:
-                if not put((item, None)):
-                    return
-            put((_END, None))
-        except BaseException as error:  # handed to the one who iterates
-            put((_END, error))
-
-    thread = threading.Thread(target=produce, name="netcl-loader", daemon=True)
-    thread.start()
-    try:
-        while True:
-            item, error = ready.get()
-            if error is not None:
-                raise error
-            if item is _END:
-                return
-            yield item
-    finally:
-        stop.set()
-        thread.join()

@@ -5,15 +5,19 @@ from __future__ import annotations
 import shutil
 import sys
 import time
-from typing import Any, Callable
+from typing import Any, Callable, Iterable, Iterator
 
-__all__ = ["Progress"]
+__all__ = ["Progress", "track"]
 
 
 def _in_notebook() -> bool:
     shell = sys.modules.get("IPython")
     instance = shell.get_ipython() if shell is not None and hasattr(shell, "get_ipython") else None
     return type(instance).__name__ == "ZMQInteractiveShell"
+
+
+def _is_watched() -> bool:
+    return (sys.stderr is not None and sys.stderr.isatty()) or _in_notebook()
 
 
 def _duration(seconds: float) -> str:
@@ -29,7 +33,7 @@ class Progress:
 
     def __init__(self, title: str, total: int | None = None, show: bool | None = None) -> None:
         self.title, self.total = title, total
-        self.show = (sys.stderr.isatty() or _in_notebook()) if show is None else show
+        self.show = _is_watched() if show is None else show
         self.done = 0
         self._text, self._width = "", 0
         self._start = self._shown = 0.0
@@ -50,7 +54,7 @@ class Progress:
         """What is shown: title, bar, count, times, rate, text."""
         seconds = max(time.perf_counter() - self._start, 1e-9)
         rate = self.done / seconds
-        parts = [self.title]
+        parts = [self.title] if self.title else []
         if self.total:
             part = min(self.done / self.total, 1.0)
             filled = int(20 * part)
@@ -71,3 +75,17 @@ class Progress:
     def __exit__(self, *exception: Any) -> None:
         if self.show:
             self._write(self.line(), "\n")
+
+
+def track(items: Iterable[Any], title: str = "", total: int | None = None, show: bool | None = None) -> Iterator[Any]:
+    """The items, with a bar that counts them.
+
+    >>> sum(track([1, 2, 3], "adding"))
+    6
+    """
+    if total is None and hasattr(items, "__len__"):
+        total = len(items)
+    with Progress(title, total, show) as bar:
+        for item in items:
+            yield item
+            bar.update()

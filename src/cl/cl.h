@@ -101,6 +101,14 @@ struct BuildOutcome {
 BuildOutcome build(_cl_program* program, const Device& device, const std::string& options);
 std::vector<std::byte> program_binary(_cl_program* program, const Device& device);
 std::vector<std::string> kernel_names(_cl_program* program);
+struct ProgramInfo {
+  _cl_context* context;
+  std::vector<Device> devices;  // that it may be built for
+  std::string source;           // empty when it was made from a binary
+};
+ProgramInfo program_info(_cl_program* program);
+// The options it was built with; nothing when it was not built for the device.
+std::optional<std::string> build_options(_cl_program* program, const Device& device);
 Ref<_cl_kernel> create_kernel(_cl_program* program, const std::string& name);
 
 enum class AddressSpace { global, local, constant, value };
@@ -113,6 +121,8 @@ struct KernelParameter {
 // Empty when the driver does not tell (the program was not built with -cl-kernel-arg-info).
 std::optional<std::vector<KernelParameter>> kernel_parameters(_cl_kernel* kernel);
 std::size_t kernel_parameter_count(_cl_kernel* kernel);
+std::string kernel_name(_cl_kernel* kernel);
+_cl_program* kernel_program(_cl_kernel* kernel);  // not a reference of its own
 
 struct KernelLimits {
   std::size_t work_group_size;

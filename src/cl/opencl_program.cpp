@@ -41,17 +41,43 @@ AddressSpace address_space(cl_kernel_arg_address_qualifier qualifier) {
   }
 }
 
-std::string build_log(const Api& cl, cl_program program, cl_device_id device) {
+std::string build_text(const Api& cl, cl_program program, cl_device_id device,
+                       cl_program_build_info what) {
   std::size_t size = 0;
-  if (cl.GetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, 0, nullptr, &size) !=
-      CL_SUCCESS)
+  if (cl.GetProgramBuildInfo(program, device, what, 0, nullptr, &size) != CL_SUCCESS) return {};
+  std::string text(size, '\0');
+  if (cl.GetProgramBuildInfo(program, device, what, size, text.data(), nullptr) != CL_SUCCESS)
     return {};
-  std::string log(size, '\0');
-  if (cl.GetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, size, log.data(), nullptr) !=
-      CL_SUCCESS)
-    return {};
-  log.resize(std::min(log.find('\0'), size));
-  return log;
+  text.resize(std::min(text.find('\0'), size));
+  return text;
+}
+
+// `ask(size, value, &needed)` is a query whose result is text.
+template <class Query>
+std::string text_of(const char* call, const Query& ask) {
+  std::size_t size = 0;
+  check(call, ask(0, nullptr, &size));
+  std::string text(size, '\0');
+  check(call, ask(size, text.data(), nullptr));
+  text.resize(std::min(text.find('\0'), size));
+  return text;
+}
+
+std::string program_text(const Api& cl, cl_program program, cl_program_info what) {
+  return text_of("clGetProgramInfo", [&](std::size_t size, void* value, std::size_t* needed) {
+    return cl.GetProgramInfo(program, what, size, value, needed);
+  });
+}
+
+std::vector<cl_device_id> program_devices(const Api& cl, cl_program program) {
+  cl_uint count = 0;
+  check("clGetProgramInfo",
+        cl.GetProgramInfo(program, CL_PROGRAM_NUM_DEVICES, sizeof count, &count, nullptr));
+  std::vector<cl_device_id> devices(count);
+  check("clGetProgramInfo",
+        cl.GetProgramInfo(program, CL_PROGRAM_DEVICES, count * sizeof(cl_device_id), devices.data(),
+                          nullptr));
+  return devices;
 }
 
 }  // namespace
@@ -84,18 +110,13 @@ BuildOutcome build(_cl_program* program, const Device& device, const std::string
   cl_device_id id = device.get();
   const auto code = cl.BuildProgram(program, 1, &id, options.c_str(), nullptr, nullptr);
   process::mark_driver_used();  // drivers load their compiler only now
-  return {code == CL_SUCCESS, build_log(cl, program, id), code};
+  return {code == CL_SUCCESS, build_text(cl, program, id, CL_PROGRAM_BUILD_LOG), code};
 }
 
 std::vector<std::byte> program_binary(_cl_program* program, const Device& device) {
   const auto& cl = api("clGetProgramInfo");
-  cl_uint count = 0;
-  check("clGetProgramInfo",
-        cl.GetProgramInfo(program, CL_PROGRAM_NUM_DEVICES, sizeof count, &count, nullptr));
-  std::vector<cl_device_id> devices(count);
-  check("clGetProgramInfo",
-        cl.GetProgramInfo(program, CL_PROGRAM_DEVICES, count * sizeof(cl_device_id), devices.data(),
-                          nullptr));
+  const auto devices = program_devices(cl, program);
+  const auto count = devices.size();
   std::vector<std::size_t> sizes(count);
   check("clGetProgramInfo", cl.GetProgramInfo(program, CL_PROGRAM_BINARY_SIZES,
                                               count * sizeof(std::size_t), sizes.data(), nullptr));
@@ -114,13 +135,7 @@ std::vector<std::byte> program_binary(_cl_program* program, const Device& device
 }
 
 std::vector<std::string> kernel_names(_cl_program* program) {
-  const auto& cl = api("clGetProgramInfo");
-  std::size_t size = 0;
-  check("clGetProgramInfo", cl.GetProgramInfo(program, CL_PROGRAM_KERNEL_NAMES, 0, nullptr, &size));
-  std::string text(size, '\0');
-  check("clGetProgramInfo",
-        cl.GetProgramInfo(program, CL_PROGRAM_KERNEL_NAMES, size, text.data(), nullptr));
-  text.resize(std::min(text.find('\0'), size));
+  const auto text = program_text(api("clGetProgramInfo"), program, CL_PROGRAM_KERNEL_NAMES);
   std::vector<std::string> names;
   for (std::size_t begin = 0; begin < text.size();) {
     const auto end = std::min(text.find(';', begin), text.size());
@@ -128,6 +143,24 @@ std::vector<std::string> kernel_names(_cl_program* program) {
     begin = end + 1;
   }
   return names;
+}
+
+ProgramInfo program_info(_cl_program* program) {
+  const auto& cl = api("clGetProgramInfo");
+  cl_context context = nullptr;
+  check("clGetProgramInfo",
+        cl.GetProgramInfo(program, CL_PROGRAM_CONTEXT, sizeof context, &context, nullptr));
+  const auto devices = program_devices(cl, program);
+  return {context, {devices.begin(), devices.end()}, program_text(cl, program, CL_PROGRAM_SOURCE)};
+}
+
+std::optional<std::string> build_options(_cl_program* program, const Device& device) {
+  const auto& cl = api("clGetProgramBuildInfo");
+  cl_build_status status = CL_BUILD_NONE;
+  const auto code = cl.GetProgramBuildInfo(program, device.get(), CL_PROGRAM_BUILD_STATUS,
+                                           sizeof status, &status, nullptr);
+  if (code != CL_SUCCESS || status != CL_BUILD_SUCCESS) return std::nullopt;
+  return build_text(cl, program, device.get(), CL_PROGRAM_BUILD_OPTIONS);
 }
 
 Ref<_cl_kernel> create_kernel(_cl_program* program, const std::string& name) {
@@ -144,6 +177,21 @@ std::size_t kernel_parameter_count(_cl_kernel* kernel) {
         api("clGetKernelInfo")
             .GetKernelInfo(kernel, CL_KERNEL_NUM_ARGS, sizeof count, &count, nullptr));
   return count;
+}
+
+std::string kernel_name(_cl_kernel* kernel) {
+  const auto& cl = api("clGetKernelInfo");
+  return text_of("clGetKernelInfo", [&](std::size_t size, void* value, std::size_t* needed) {
+    return cl.GetKernelInfo(kernel, CL_KERNEL_FUNCTION_NAME, size, value, needed);
+  });
+}
+
+_cl_program* kernel_program(_cl_kernel* kernel) {
+  cl_program program = nullptr;
+  check("clGetKernelInfo",
+        api("clGetKernelInfo")
+            .GetKernelInfo(kernel, CL_KERNEL_PROGRAM, sizeof program, &program, nullptr));
+  return program;
 }
 
 std::optional<std::vector<KernelParameter>> kernel_parameters(_cl_kernel* kernel) {

@@ -75,11 +75,17 @@ Ref<_cl_program> program_from_binary(_cl_context*, const Device&, std::span<cons
 BuildOutcome build(_cl_program*, const Device&, const std::string&) { absent("clBuildProgram"); }
 std::vector<std::byte> program_binary(_cl_program*, const Device&) { absent("clGetProgramInfo"); }
 std::vector<std::string> kernel_names(_cl_program*) { absent("clGetProgramInfo"); }
+ProgramInfo program_info(_cl_program*) { absent("clGetProgramInfo"); }
+std::optional<std::string> build_options(_cl_program*, const Device&) {
+  absent("clGetProgramBuildInfo");
+}
 Ref<_cl_kernel> create_kernel(_cl_program*, const std::string&) { absent("clCreateKernel"); }
 std::optional<std::vector<KernelParameter>> kernel_parameters(_cl_kernel*) {
   absent("clGetKernelArgInfo");
 }
 std::size_t kernel_parameter_count(_cl_kernel*) { absent("clGetKernelInfo"); }
+std::string kernel_name(_cl_kernel*) { absent("clGetKernelInfo"); }
+_cl_program* kernel_program(_cl_kernel*) { absent("clGetKernelInfo"); }
 KernelLimits kernel_limits(_cl_kernel*, const Device&) { absent("clGetKernelWorkGroupInfo"); }
 void set_argument(_cl_kernel*, unsigned, std::size_t, const void*) { absent("clSetKernelArg"); }
 void enqueue(Queued, _cl_kernel*, unsigned, const std::size_t*, const std::size_t*, Event*) {

@@ -10,6 +10,7 @@
 #include "base/process.h"
 #include "cl/cl.h"
 #include "netcl/device.h"
+#include "netcl/diagnostics.h"
 
 namespace netcl {
 namespace {
@@ -220,7 +221,11 @@ DeviceHandle DeviceManager::default_device(std::string_view selector) {
   if (auto handle = find_device(selector)) return *handle;
   const auto shown = lower(selector) == "auto" ? "NETCL_DEVICE=" + env::text("NETCL_DEVICE")
                                                : std::string(selector);
-  const auto found = discover();
+  fail<DeviceError>("[device] a selector must match a device: '{}'; {}", shown, device_advice());
+}
+
+std::string device_advice() {
+  const auto found = manager().discover();
   const char* help =
       !found.empty() ? ""
       : cl::is_built_in()
@@ -228,8 +233,7 @@ DeviceHandle DeviceManager::default_device(std::string_view selector) {
             "intel-opencl-icd, mesa-opencl-icd or the vendor's own for GPUs); "
             "`netcl doctor` looks for what is missing"
           : ". This netcl was built without OpenCL: install one built with it";
-  fail<DeviceError>("[device] a selector must match a device: '{}'; there are: {}{}", shown,
-                    listing(found), help);
+  return fmt::format("there are: {}{}", listing(found), help);
 }
 
 bool built_with_opencl() { return cl::is_built_in(); }

@@ -62,6 +62,16 @@ class LocalSizeMemo {
     sizes_[signature] = local;
   }
 
+  // What tuning found last, whatever the global size.
+  WorkSize tuned() {
+    const std::lock_guard lock(mutex_);
+    return tuned_;
+  }
+  void set_tuned(const WorkSize& local) {
+    const std::lock_guard lock(mutex_);
+    if (!local.empty()) tuned_ = local;
+  }
+
   // The same kernel built for another device of the context. Not owned: the context owns its
   // programs, and two kernels that name each other would never be freed.
   std::shared_ptr<KernelState> find_sibling(const Device& device) {
@@ -84,6 +94,7 @@ class LocalSizeMemo {
 
   std::mutex mutex_, finding_;
   std::uint64_t generation_ = 0;
+  WorkSize tuned_;
   std::unordered_map<LaunchSignature, WorkSize, LaunchSignatureHash> sizes_;
   const std::pair<const LaunchSignature, WorkSize>* last_ = nullptr;  // entries do not move
   std::vector<std::pair<Device, std::weak_ptr<KernelState>>> siblings_;

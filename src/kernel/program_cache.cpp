@@ -273,7 +273,26 @@ std::shared_ptr<const CompiledProgram> compile(const Context& context, const Dev
 
 std::shared_ptr<detail::KernelState> shared_kernel(const Context& context,
                                                    const detail::KernelState& kernel) {
-  return compile_with(context, kernel.device, *kernel.source, kernel.options)->find(kernel.name);
+  const auto program = kernel.is_wrapped
+                           ? adopt_program(context, kernel.device, kernel.program.get())
+                           : compile_with(context, kernel.device, *kernel.source, kernel.options);
+  return program->find(kernel.name);
+}
+
+std::shared_ptr<const CompiledProgram> adopt_program(const Context& context, const Device& device,
+                                                     _cl_program* program) {
+  const auto options = cl::build_options(program, device);
+  check<ArgumentError>(options.has_value(), "[Program] the program must be built for '{}' first",
+                       device.name());
+  const auto source = cl::program_info(program).source;
+  auto content = source;
+  if (content.empty())  // made from a binary, which then tells it from others
+    for (const auto byte : cl::program_binary(program, device)) content += static_cast<char>(byte);
+  const auto known = make_request(context, device, content, *options);
+  const Request request{context, device, source, *options, known.source_hash, known.key};
+  auto adopted = finish_program(request, Ref<_cl_program>::share(program));
+  for (const auto& kernel : adopted->kernels) kernel->is_wrapped = true;
+  return adopted;
 }
 
 ProgramCacheStats program_cache_stats() {

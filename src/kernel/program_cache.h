@@ -34,6 +34,7 @@ struct KernelState {
   std::shared_ptr<const std::string> source;
   std::string options;
   std::string source_hash;  // of source and options
+  bool is_wrapped = false;  // its program was built elsewhere, and is not in the cache
   LocalSizeMemo memo;
 };
 
@@ -53,5 +54,9 @@ struct CompiledProgram {
 std::shared_ptr<const CompiledProgram> compile(const Context& context, const Device& device,
                                                const std::string& source,
                                                const std::vector<std::string>& options);
+
+// A program that was built elsewhere. ArgumentError when it was not built for the device.
+std::shared_ptr<const CompiledProgram> adopt_program(const Context& context, const Device& device,
+                                                     _cl_program* program);
 
 }  // namespace netcl

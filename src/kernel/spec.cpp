@@ -6,6 +6,7 @@
 #include "kernel/program_cache.h"
 #include "kernel/program_state.h"
 #include "kernel/source_scan.h"
+#include "netcl/diagnostics.h"
 #include "netcl/kernel.h"
 
 namespace netcl {
@@ -72,16 +73,17 @@ std::string KernelSpec::to_source() const {
 }
 
 Program KernelSpec::build(const Queue& queue) const {
-  check<DeviceError>(static_cast<bool>(queue) && !queue.is_cpu(),
-                     "[KernelSpec {}] a kernel needs an OpenCL device: the queue is of the CPU "
-                     "backend",
-                     name);
+  if (!queue || queue.is_cpu())
+    fail<DeviceError>(
+        "[KernelSpec {}] a kernel needs an OpenCL device: the queue is of the CPU backend; {}",
+        name, device_advice());
   return build_for(*this, queue.context(), queue.device());
 }
 
 Program KernelSpec::build(const Context& context) const {
-  check<DeviceError>(static_cast<bool>(context),
-                     "[KernelSpec {}] a kernel needs an OpenCL device: the context is empty", name);
+  if (!context)
+    fail<DeviceError>("[KernelSpec {}] a kernel needs an OpenCL device: the context is empty; {}",
+                      name, device_advice());
   return build_for(*this, context, context.devices().front());
 }
 

@@ -10,6 +10,7 @@
 #include "base/interrupt.h"
 #include "base/log.h"
 #include "netcl/capabilities.h"
+#include "netcl/diagnostics.h"
 #include "tune/measure.h"
 #include "tune/progress.h"
 #include "tune/results.h"
@@ -23,17 +24,6 @@ constexpr std::size_t kUntuned = 64;
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-// Where the driver's own choice was fastest, the fastest that has a number.
-WorkSize explicit_size(const AutotuneResult& result) {
-  if (!result.best_local_size.empty()) return result.best_local_size;
-  const AutotuneCandidate* best = nullptr;
-  for (const auto& candidate : result.candidates)
-    if (candidate.note.empty() && !candidate.local_size.empty() &&
-        (best == nullptr || candidate.runtime_us < best->runtime_us))
-      best = &candidate;
-  return best == nullptr ? WorkSize() : best->local_size;
 }
 
 // Raises the generation and writes the file however tune_all ends.
@@ -104,6 +94,7 @@ struct Autotuner::Impl {
     auto key = tune::key_of(kernel, entry.global, entry.args);
     const auto record = tune::to_record(result);
     tune::keep(key, record);
+    kernel.memo.set_tuned(tune::explicit_size(result));
     file.record(key, record);
     // Under both names: launches know the function's, lookup() after load() the caller's.
     key.kernel = entry.name;
@@ -123,8 +114,9 @@ struct Autotuner::Impl {
 };
 
 Autotuner::Autotuner(const Device& device) : impl_(std::make_unique<Impl>()) {
-  check<DeviceError>(static_cast<bool>(device),
-                     "[Autotuner] tuning needs an OpenCL device: the CPU backend has none");
+  if (!device)
+    fail<DeviceError>("[Autotuner] tuning needs an OpenCL device: the CPU backend has none; {}",
+                      device_advice());
   impl_->device = device;
 }
 Autotuner::~Autotuner() = default;
@@ -187,7 +179,7 @@ std::size_t Autotuner::tune_all(const Queue& queue, const TuneOptions& options) 
 WorkSize Autotuner::lookup(const std::string& name, const WorkSize& global_size,
                            std::string_view dtypes) const {
   const auto* found = impl_->find(name, global_size.to_vector(), dtypes);
-  const auto size = found == nullptr ? WorkSize() : explicit_size(found->result);
+  const auto size = found == nullptr ? WorkSize() : tune::explicit_size(found->result);
   return size.empty() ? WorkSize(impl_->untuned(name)) : size;
 }
 

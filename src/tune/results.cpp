@@ -106,6 +106,16 @@ AutotuneResult from_record(const TuningRecord& record) {
   return result;
 }
 
+WorkSize explicit_size(const AutotuneResult& result) {
+  if (!result.best_local_size.empty()) return result.best_local_size;
+  const AutotuneCandidate* best = nullptr;
+  for (const auto& candidate : result.candidates)
+    if (candidate.note.empty() && !candidate.local_size.empty() &&
+        (best == nullptr || candidate.runtime_us < best->runtime_us))
+      best = &candidate;
+  return best == nullptr ? WorkSize() : best->local_size;
+}
+
 void keep(const TuningKey& key, TuningRecord record) {
   auto& store = default_tuning_store();
   store.record(key, std::move(record));

@@ -19,6 +19,8 @@ TuningKey key_of(const detail::KernelState& kernel, const WorkSize& global,
 
 TuningRecord to_record(const AutotuneResult& result);
 AutotuneResult from_record(const TuningRecord& record);
+// The best size; where the driver's own choice was fastest, the fastest that has a number.
+WorkSize explicit_size(const AutotuneResult& result);
 
 // Puts a result into the default store. The file is written at exit, and now when the last time is
 // more than two seconds ago: writing waits for the disk, which a launch should not.

@@ -29,6 +29,8 @@ std::shared_ptr<KernelState> sibling_for(KernelState& kernel, const Queue& queue
         "for '{}', the queue is of '{}'",
         kernel.name, kernel.device.name(), target.name);
   if (auto known = kernel.memo.find_sibling(target.device)) return known;
+  if (kernel.is_wrapped)
+    return adopt_program(target.context, target.device, kernel.program.get())->find(kernel.name);
   auto options = std::string_view(kernel.options).substr(kOwnOption.size());
   if (options.starts_with(' ')) options.remove_prefix(1);
   std::vector<std::string> list;
@@ -56,12 +58,13 @@ bool may_measure(const KernelState& kernel, const LaunchPolicy& policy, Args arg
 
 // The stored result, where it can be launched: it may come from a file that someone edited, or be
 // of a spec with other limits.
-std::optional<WorkSize> stored_local_size(const TuningKey& key, const tune::SizeLimits& limits,
-                                          const WorkSize& global) {
+std::optional<WorkSize> stored_local_size(KernelState& kernel, const TuningKey& key,
+                                          const tune::SizeLimits& limits, const WorkSize& global) {
   const auto record = default_tuning_store().find(key);
   if (!record) return std::nullopt;
   const WorkSize local(record->local_size);
   if (!tune::allows(limits, global, local)) return std::nullopt;
+  kernel.memo.set_tuned(tune::explicit_size(tune::from_record(*record)));
   return local;
 }
 
@@ -77,6 +80,7 @@ std::optional<WorkSize> measured_local_size(const Queue& queue, KernelState& ker
                                        .args = args,
                                        .is_brief = true});
     tune::keep(key, tune::to_record(result));
+    kernel.memo.set_tuned(tune::explicit_size(result));
     return result.best_local_size;
   } catch (const Interrupted&) {
     throw;
@@ -92,7 +96,7 @@ WorkSize find_local_size(const Queue& queue, KernelState& kernel, const LaunchPo
   const auto limits = tune::size_limits(kernel, policy);
   if (limits.is_fixed || global.total() == 1) return untuned;
   const auto key = tune::key_of(kernel, global, args);
-  if (const auto stored = stored_local_size(key, limits, global)) return *stored;
+  if (const auto stored = stored_local_size(kernel, key, limits, global)) return *stored;
   if (!may_measure(kernel, policy, args)) return untuned;
   return measured_local_size(queue, kernel, policy, global, args, key).value_or(untuned);
 }

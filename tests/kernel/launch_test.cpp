@@ -4,6 +4,8 @@
 #include <cmath>
 #include <functional>
 
+#include "cl/cl.h"
+#include "kernel/program_cache.h"
 #include "netcl/netcl.h"
 #include "support/devices.h"
 
@@ -49,6 +51,36 @@ class Launch : public testing::Test {
   Queue queue;
   Program scalars, axpy;
 };
+
+// What another library of the process built: here netcl's own objects, seen as it would see theirs.
+TEST_F(Launch, ObjectsMadeElsewhere) {
+  auto* raw = reinterpret_cast<_cl_program*>(axpy.int_ptr());
+  const auto program = Program::wrap(raw);
+  EXPECT_EQ(program.int_ptr(), axpy.int_ptr());
+  EXPECT_EQ(program.kernel_names(), std::vector<std::string>{"axpy"});
+  EXPECT_EQ(program.spec().name, "axpy");
+  const auto own = axpy.kernel();
+  const auto kernel = Kernel::wrap(reinterpret_cast<_cl_kernel*>(own.int_ptr()), queue.device());
+  EXPECT_NE(kernel.int_ptr(), own.int_ptr()) << "its arguments would be shared";
+  const auto x = Tensor::full(queue, {8}, 2.0), y = Tensor::full(queue, {8}, 1.0);
+  kernel(queue, 8, nullptr, x, y, 3.0, 8);
+  program.run(queue, 8, 8, x, y, 1.0, 8);
+  EXPECT_EQ(y.to_vector<float>(), std::vector<float>(8, 9.0F));
+  if (kernel.state()->parameters_known) {
+    EXPECT_EQ(error_of([&] { kernel(queue, 8, nullptr, x, 1.0, 3.0, 8); }).find("[kernel axpy"),
+              0U);
+  }
+  EXPECT_THROW(Kernel::wrap(nullptr), ArgumentError);
+  EXPECT_THROW(Program::wrap(nullptr), ArgumentError);
+}
+
+TEST_F(Launch, AProgramMadeElsewhereMustBeBuilt) {
+  const auto made = cl::program_from_source(queue.context().get(), "__kernel void one() {}");
+  EXPECT_TRUE(says(error_of([&] { Program::wrap(made.get()); }), {"must be built", "first"}));
+  const auto outcome = cl::build(made.get(), queue.device(), "");
+  ASSERT_TRUE(outcome.ok) << outcome.log;
+  EXPECT_EQ(Program::wrap(made.get()).spec().src, "__kernel void one() {}");
+}
 
 TEST_F(Launch, ScalarsBecomeTheDeclaredType) {
   const auto out = Tensor::from_shape(queue, {9}, DType::float64);

@@ -42,6 +42,7 @@ def test_kernel_spec_minimal(queue):
     got = run("kernel_spec_minimal", queue=queue, numpy_array=values)
     # Tuned at its first run, and still applied exactly once.
     np.testing.assert_array_equal(got["x"].to_host(), 2 * values)
+    assert isinstance(got["spec"].workgroup_size, int) and 100 % got["spec"].workgroup_size == 0
 
 
 def test_kernel_spec_tuned(queue):
@@ -49,7 +50,8 @@ def test_kernel_spec_tuned(queue):
     M, N, K = 32, 48, 16
     left, right = rng.random((M, K), np.float32), rng.random((K, N), np.float32)
     a, b, c = nc.Tensor(left), nc.Tensor(right), nc.Tensor.zeros((M, N))
-    run("kernel_spec_tuned", [("// ... tiled GEMM body ...", MATMUL_BODY)], **locals(), nc=nc)
+    spec = run("kernel_spec_tuned", [("// ... tiled GEMM body ...", MATMUL_BODY)], **locals(), nc=nc)["spec"]
+    assert len(spec.workgroup_size) == 2
     np.testing.assert_allclose(c.to_host(), left @ right, rtol=1e-5)
 
 

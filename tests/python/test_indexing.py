@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from hypothesis.extra import numpy as hnp
 
 import netcl as nc
@@ -46,6 +46,21 @@ def test_assignment(data, shape):
         part = np.arange(values[key].size).reshape(values[key].shape)
         x[key] = part
         values[key] = part
+        np.testing.assert_array_equal(x.to_host(), values)
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data(), shapes)
+def test_any_subscript_on_an_opencl_device(opencl, data, shape):
+    values = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+    key = data.draw(hnp.basic_indices(shape, allow_newaxis=True, max_dims=6))
+    places = data.draw(hnp.integer_array_indices(shape, result_shape=hnp.array_shapes(max_dims=2, max_side=3)))
+    with nc.device(opencl):
+        x = nc.Tensor(values)
+        np.testing.assert_array_equal(x[key].to_host(), values[key])
+        np.testing.assert_array_equal(x[places].to_host(), values[places])
+        x[key] = -1
+        values[key] = -1
         np.testing.assert_array_equal(x.to_host(), values)
 
 

@@ -2,7 +2,9 @@
 
 import gc
 import pickle
+import sys
 import threading
+import time
 import weakref
 
 import numpy as np
@@ -23,6 +25,29 @@ def test_numpy_shares_memory_of_the_cpu_backend():
     assert view[0] == 7
     with pytest.raises(ValueError):
         view[0] = 1
+
+
+def test_functions_of_numpy(on):
+    values = np.float32([[1, 4], [9, 16]])
+    x = nc.Tensor(values)
+    for got, want in [
+        (np.sqrt(x), np.sqrt(values)), (np.add(x, 1), values + 1), (np.maximum(x, 5), np.maximum(values, 5)),
+        (np.subtract(values, x), 0 * values), (values @ x, values @ values), (values < x + 1, values < values + 1),
+        (np.float32(2) ** x, 2 ** values), (np.negative(x), -values), (np.remainder(values, x), 0 * values),
+    ]:
+        assert isinstance(got, nc.Tensor) and got.queue == on.queue
+        np.testing.assert_allclose(got.to_host(), want, rtol=1e-6)
+    for got, want in [
+        (np.sum(x), values.sum()), (np.mean(x, axis=0), values.mean(0)), (np.var(x), values.var()),
+        (np.argsort(x, axis=1), values.argsort(1)), (np.concatenate([x, values]), np.concatenate([values, values])),
+        (np.hypot(x, x), np.hypot(values, values)), (np.add.reduce(x), values.sum(0)), (np.where(x > 4, x, 0)[0, 1], 0),
+        (np.linalg.norm(x), np.linalg.norm(values)), (np.einsum("ij,ij->i", x, x), (values ** 2).sum(1)),
+        (np.stack([x, x])[1], values), (np.allclose(x, values), True), (np.sin(x, out=np.zeros_like(x)), np.sin(values)),
+    ]:
+        assert not isinstance(got, nc.Tensor)
+        np.testing.assert_allclose(got, want, rtol=1e-6)
+    values += x
+    assert values.tolist() == [[2, 8], [18, 32]] and isinstance(values, np.ndarray)
 
 
 def test_opencl_tensors_are_copied(opencl):
@@ -125,6 +150,91 @@ def test_pyopencl_objects_are_accepted(opencl):
     nc.core.backend.opencl.interruptible_finish(queue, 5)
 
 
+TRIPLE = """__kernel void triple(__global float* x) { x[get_global_id(0)] *= 3; }
+__kernel void shift(__global const float* x, __global float* y, float by, int n) {
+    int i = get_global_id(0);
+    if (i < n) y[i] = x[i] + by; }"""
+
+
+@pytest.fixture(params=["source", "binary"])
+def their_program(request, opencl):
+    """A program of pyopencl, also one whose driver never saw the source."""
+    cl = pytest.importorskip("pyopencl")
+    context = cl.Context.from_int_ptr(opencl.context.int_ptr)
+    program = cl.Program(context, TRIPLE).build()
+    if request.param == "binary":
+        binaries = program.get_info(cl.program_info.BINARIES)
+        program = cl.Program(context, context.devices, binaries).build()
+    return program
+
+
+def test_kernels_of_pyopencl_are_tuned(opencl, their_program):
+    cl = pytest.importorskip("pyopencl")
+    queue = cl.CommandQueue.from_int_ptr(opencl.queue.int_ptr)
+    x, y = nc.Tensor.ones(512, device=opencl), nc.Tensor.zeros(512, device=opencl)
+    theirs = cl.Kernel(their_program, "shift")
+    theirs.set_args(cl.MemoryObject.from_int_ptr(x.buffer.int_ptr), cl.MemoryObject.from_int_ptr(y.buffer.int_ptr),
+                    np.float32(5), np.int32(512))
+    tuner = nc.profiling.Autotuner(device=queue.device)
+    tuner.add("triple", their_program, (512,), x)  # the program's kernel of that name
+    tuner.add("moved", theirs, (512,), x, y, np.float32(2), np.int32(512))
+    assert tuner.tune_all(queue) == 2
+    assert x.tolist() == [1] * 512 and not y.to_host().any()  # measured on copies
+    local = tuner.lookup("moved", (512,))
+    cl.enqueue_nd_range_kernel(queue, theirs, (512,), (local,)).wait()  # with the arguments it had
+    assert y.tolist() == [6] * 512
+    result = nc.profiling.WorkGroupTuner(theirs, 512).tune(queue, theirs, 512, [32, 64], x, y, np.float32(1), np.int32(9))
+    assert result.best_local_size in (32, 64)
+    with pytest.raises(ValueError, match="triple"):
+        tuner.add("neither", their_program, (512,), x)
+    with pytest.raises(TypeError, match="str"):
+        tuner.add("text", "triple", (512,), x)
+
+
+def test_kernels_of_pyopencl_are_launched(opencl, their_program):
+    from netcl.core.kernels import Kernel, Program
+
+    cl = pytest.importorskip("pyopencl")
+    x, y = nc.Tensor.ones(8, device=opencl), nc.Tensor.zeros(8, device=opencl)
+    kernel = Kernel(cl.Kernel(their_program, "triple"))
+    kernel(opencl.queue, 8, None, x)
+    program = Program(their_program, opencl.device)
+    again = Program.from_int_ptr(their_program.int_ptr)
+    assert Kernel.from_int_ptr(again.shift.int_ptr).name == "shift" == Kernel(again.shift).name
+    assert sorted(program.kernel_names) == ["shift", "triple"] and program.int_ptr == their_program.int_ptr
+    program.shift(opencl.queue, (8,), None, x, y, np.float32(0.5), np.int32(4))
+    assert y.tolist() == [3.5] * 4 + [0] * 4
+    with pytest.raises(nc.Error, match="triple"):
+        kernel(opencl.queue, 8, None)
+    unbuilt = cl.Program(cl.Context.from_int_ptr(opencl.context.int_ptr), TRIPLE)
+    with pytest.raises(ValueError, match="must be built"):
+        Program(unbuilt)
+    with pytest.raises(TypeError):
+        Program("triple")
+
+
+def test_our_kernels_for_pyopencl(opencl):
+    cl = pytest.importorskip("pyopencl")
+    program = nc.KernelSpec("triple", TRIPLE).build(opencl)
+    assert cl.Kernel.from_int_ptr(program.triple.int_ptr).function_name == "triple"
+    assert cl.Program.from_int_ptr(program.int_ptr).num_kernels == 2
+    x = nc.Tensor.ones(4, device=opencl)
+    event = program.triple(opencl.queue, 4, None, x)
+    theirs = cl.Event.from_int_ptr(event.int_ptr)
+    theirs.wait()
+    assert event.is_complete and nc._netcl.Event.from_int_ptr(theirs.int_ptr).is_complete
+    for ours in (opencl.context, opencl.queue, opencl.device, x.buffer, program, program.triple, event):
+        assert ours.int_ptr != 0
+
+
+def test_devices_are_meant_by_queues_and_handles(opencl):
+    cl = pytest.importorskip("pyopencl")
+    queue = cl.CommandQueue.from_int_ptr(opencl.queue.int_ptr)
+    for device in (opencl, opencl.queue, opencl.device, queue, queue.device):
+        assert nc.profiling.WorkGroupTuner(64).choose_local_size(device) == 64
+        nc.profiling.Autotuner(device=device)
+
+
 def test_our_objects_for_pyopencl(opencl):
     cl = pytest.importorskip("pyopencl")
     x = nc.Tensor(np.arange(4, dtype=np.float32), device=opencl)
@@ -145,23 +255,64 @@ def test_a_context_is_not_a_queue(opencl):
         nc.core.memory.get_persistent_pool(context)
 
 
-def test_threads_run_while_netcl_waits(on):
-    a = nc.Tensor.random((400, 400), 1)
-    seen, done = [], threading.Event()
+@pytest.fixture
+def another_thread_runs():
+    """Tells whether a call lets other threads run: they get no turn but by its leave."""
+    go, ran, end = threading.Semaphore(0), [], []
 
-    def count():
-        while not done.is_set():
-            seen.append(1)
-            done.wait(0.001)
+    def other():
+        while go.acquire() and not end:
+            ran.append(1)
 
-    thread = threading.Thread(target=count)
+    thread = threading.Thread(target=other)
     thread.start()
-    for _ in range(20):
-        b = nc.matmul(a, a)
-        b.wait()
-    done.set()
+    before = sys.getswitchinterval()
+
+    def check(call):
+        for _ in range(300):  # the thread may be late for a short call
+            ran.clear()
+            sys.setswitchinterval(1000)
+            go.release()
+            call()
+            happened = bool(ran)
+            sys.setswitchinterval(before)
+            if happened:
+                return True
+            time.sleep(0.001)
+        return False
+
+    yield check
+    sys.setswitchinterval(before)
+    end.append(1)
+    go.release()
     thread.join()
-    assert seen
+
+
+def test_the_lock_of_python_is_released(on, another_thread_runs, tmp_path):
+    x = nc.Tensor.random((200, 200), 1)
+    nc.io.save_npy(tmp_path / "x.npy", x)
+    nc.io.save_safetensors(tmp_path / "x.safetensors", {"x": x})
+    model = nc.nn.Linear(200, 200)
+    calls = {
+        "compute": lambda: nc.matmul(x, x),
+        "wait": lambda: (x + 1).wait(),
+        "to_host": lambda: x.to_host(),
+        "item": lambda: x.sum().item(),
+        "finish": lambda: on.queue.finish(),
+        "read": lambda: nc.io.load_npy(tmp_path / "x.npy"),
+        "read tensors": lambda: nc.io.load_safetensors(tmp_path / "x.safetensors"),
+        "write": lambda: nc.io.save_npy(tmp_path / "y.npy", x),
+        "write tensors": lambda: nc.io.save_safetensors(tmp_path / "y.safetensors", {"x": x}),
+        "layer": lambda: model(x),
+    }
+    assert not another_thread_runs(lambda: [i * i for i in range(1000)])  # the check can fail
+    assert [name for name, call in calls.items() if not another_thread_runs(call)] == []
+
+
+def test_building_a_kernel_releases_the_lock(opencl, another_thread_runs):
+    number = iter(range(1000))
+    build = lambda: nc.KernelSpec("k", f"__kernel void k() {{ /* {next(number)} */ }}").build(opencl)  # noqa: E731
+    assert another_thread_runs(build)
 
 
 def test_many_threads(on):
@@ -206,6 +357,34 @@ def test_kernel_arguments(opencl):
     with pytest.raises(nc.errors.BuildError) as failed:
         nc.KernelSpec("bad", "__kernel void bad() { undefined_name = 1; }").build(queue)
     assert "undefined_name" in failed.value.log
+
+
+def test_a_spec_shows_what_tuning_found(opencl):
+    spec = nc.KernelSpec("shown", "__kernel void shown(__global float* x) { x[get_global_id(0)] -= 7; }")
+    queue, x = opencl.queue, nc.Tensor.zeros(96, device=opencl)
+    assert spec.workgroup_size is None
+    program = spec.build(queue)
+    program.run(queue, 96, 32, x)
+    assert spec.workgroup_size is None  # nothing was measured
+    spec.run(queue, 96, None, x)
+    first = spec.workgroup_size
+    assert isinstance(first, int) and 96 % first == 0
+    spec.run(queue, 35, None, x)  # which that size need not divide
+    assert 35 % spec.workgroup_size == 0 and x.tolist() == [-21] * 35 + [-14] * 61
+    tuner = nc.profiling.Autotuner(queue.device)
+    tuner.add("shown", program, (64,))
+    tuner.tune_all(queue)
+    assert spec.workgroup_size == tuner.lookup("shown", (64,))
+    given = nc.KernelSpec("shown", spec.src, workgroup_size=16)
+    given.run(queue, 64, None, x)
+    assert given.workgroup_size == 16 and "workgroup_size=16" in repr(given)
+    again = pickle.loads(pickle.dumps(given))
+    assert again == given and again.program is None
+    copied = pickle.loads(pickle.dumps(spec))
+    copied.run(queue, 35, None, x)
+    still = nc.KernelSpec("still", "__kernel void still(__global float* x) { x[get_global_id(0)] -= 8; }", tune=False)
+    still.run(queue, 64, None, x)
+    assert still.workgroup_size is None
 
 
 def test_events_are_timed(opencl):

@@ -57,7 +57,12 @@ def test_both_forms_of_from_host(on):
               nc.Tensor.from_host(on, values), nc.Tensor.from_host(None, values)):
         assert x.queue == on.queue and x.tolist() == [[1, 1], [1, 1]]
     with pytest.raises(TypeError, match="queue"):
-        nc.Tensor.from_host("x", values)
+        nc.Tensor.from_host(3, values)
+    with pytest.raises(nc.errors.DeviceError, match="nonesuch"):
+        nc.Tensor.from_host("nonesuch", values)
+    selector = "cpu" if on.backend == "cpu" else "opencl"
+    for y in (nc.Tensor(values, device=selector), nc.Tensor.zeros(2, device=selector), nc.Tensor.from_host(selector, values)):
+        assert y.queue == on.queue
     values[:] = 5  # a copy was taken
     assert x.tolist() == [[1, 1], [1, 1]]
 
@@ -98,7 +103,8 @@ def test_operators_with_numbers_and_arrays(on):
         (x ** 2, values ** 2), (2 ** x, 2 ** values), (x // 2, values // 2), (-x, -values), (abs(-x), values),
         (x + values, 2 * values), (values * x, values * values), (values - x, 0 * values),
         (x + np.float32(1), values + 1), (x @ x, values @ values), (x > 1.5, values > 1.5), (x == 2, values == 2),
-        (x != 2, values != 2), ([1, 2, 3] * x, values * values),
+        (x != 2, values != 2), ([1, 2, 3] * x, values * values), (x % 2, values % 2), (-x % 2, -values % 2),
+        (7 % -x, 7 % -values), (x % 0.75, values % 0.75), (x // 0.75, values // 0.75),
     ]:
         np.testing.assert_allclose(got.to_host(), want, rtol=1e-6)
     assert (nc.Tensor([1, 2], dtype="int32") + 1).tolist() == [2, 3]
@@ -108,6 +114,22 @@ def test_operators_with_numbers_and_arrays(on):
         x + None
     with pytest.raises(ValueError, match=r"\(3,\)"):
         x + nc.Tensor([1.0, 2.0])
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64", "uint8"])
+def test_whole_numbers_divide_as_in_python(on, dtype):
+    values = np.array([7, 9, 0, 200], dtype)
+    if dtype != "uint8":
+        values = np.concatenate([values, -values, np.array([2**31 - 1, 16777217], dtype)])
+    x = nc.Tensor(values)
+    for divisor in (1, 2, 3, 7) if dtype == "uint8" else (1, 2, -3, 7):
+        for got, want in [(x // divisor, values // divisor), (x % divisor, values % divisor)]:
+            assert got.dtype == ("int64" if dtype == "int64" else "int32")
+            np.testing.assert_array_equal(got.to_host(), want)
+    y = nc.Tensor(values[:4] + 1)
+    np.testing.assert_array_equal((100 // y).to_host(), 100 // (values[:4].astype("int64") + 1))
+    np.testing.assert_array_equal((100 % y).to_host(), 100 % (values[:4].astype("int64") + 1))
+    np.testing.assert_array_equal((x // 0.5).to_host()[:4], values[:4] // 0.5)
 
 
 def test_in_place(on):
@@ -125,6 +147,9 @@ def test_one_element(on):
     assert float(x) == 2.5 and int(x) == 2 and x.item() == 2.5 and bool(x) and not bool(x * 0)
     assert [10, 20, 30][nc.Tensor(1)] == 20
     assert isinstance(nc.Tensor([3]).item(), int) and isinstance(nc.Tensor([True]).item(), bool)
+    assert f"{x:.3f} {nc.Tensor(7):4d}|" == "2.500    7|" and f"{x}" == str(x)
+    with pytest.raises(ValueError):
+        f"{nc.Tensor([1.0, 2.0]):.3f}"
     with pytest.raises(ValueError, match="ambiguous"):
         bool(nc.Tensor([1, 2]))
     with pytest.raises(ValueError, match="one element"):
@@ -136,6 +161,7 @@ def test_one_element(on):
 def test_repr_shows_everything(on):
     text = repr(nc.Tensor([[1.0, 2.5]]))
     assert "2.5" in text and "(1, 2)" in text and "float32" in text and on.queue.name in text
+    assert "requires_grad=True" in repr(nc.Tensor([1.0], requires_grad=True)) and "requires_grad" not in text
 
 
 def test_iteration(on):
@@ -230,3 +256,70 @@ def test_functions_with_values(on):
 def test_round_trip_of_any_shape(values):
     with nc.device("cpu"):
         np.testing.assert_array_equal(nc.Tensor(values).to_host(), values)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data(), hnp.array_shapes(min_dims=1, max_dims=4, min_side=1, max_side=4))
+def test_reductions_over_any_axes(data, shape):
+    axes = data.draw(st.none() | st.sets(st.integers(-len(shape), len(shape) - 1)).filter(
+        lambda axes: len({axis % len(shape) for axis in axes}) == len(axes) > 0).map(tuple))
+    name, keep = data.draw(st.sampled_from(["sum", "mean", "max", "min", "prod"])), data.draw(st.booleans())
+    values = np.random.default_rng(len(shape)).random(shape, np.float32) + 0.5
+    with nc.device("cpu"):
+        got = getattr(nc.Tensor(values), name)(axis=axes, keepdims=keep)
+    want = getattr(values, name)(axis=axes, keepdims=keep)
+    assert got.shape == want.shape
+    np.testing.assert_allclose(got.to_host(), want, rtol=1e-5)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data(), hnp.array_shapes(min_dims=1, max_dims=4, min_side=1, max_side=4))
+def test_chains_of_views(data, shape):
+    """Views of views, of which the last is written to: all of them see it."""
+    values = np.arange(np.prod(shape)).reshape(shape)
+    with nc.device("cpu"):
+        x = nc.Tensor(values)
+        got, want = x, values
+        for _ in range(data.draw(st.integers(1, 4))):
+            what = data.draw(st.sampled_from(["permute", "unsqueeze", "squeeze", "slice", "expand"]))
+            if what == "permute":
+                order = data.draw(st.permutations(range(want.ndim)))
+                got, want = got.permute(*order), want.transpose(order)
+            elif what == "unsqueeze" and want.ndim < 6:
+                axis = data.draw(st.integers(0, want.ndim))
+                got, want = got.unsqueeze(axis), np.expand_dims(want, axis)
+            elif what == "squeeze":
+                got, want = got.squeeze(), want.squeeze()
+            elif what == "slice" and want.ndim:
+                key = data.draw(hnp.basic_indices(want.shape, allow_newaxis=False, min_dims=1))
+                got, want = got[key], want[key]
+            elif what == "expand" and want.ndim < 6:
+                got, want = got.expand(2, *want.shape), np.broadcast_to(want, (2, *want.shape))
+            if not isinstance(want, np.ndarray) or want.ndim == 0 or want.size == 0:
+                return
+            assert got.shape == want.shape and got.shares_storage(x)
+            np.testing.assert_array_equal(got.to_host(), want)
+        np.testing.assert_array_equal(got.reshape(-1).to_host(), want.reshape(-1))
+        if want.flags.writeable:
+            got[...] = -5
+            want[...] = -5
+            np.testing.assert_array_equal(x.to_host(), values)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data(), hnp.array_shapes(min_dims=1, max_dims=3, min_side=1, max_side=4), st.integers(1, 4))
+def test_joining_and_splitting(data, shape, count):
+    axis = data.draw(st.integers(-len(shape), len(shape) - 1))
+    sizes = data.draw(st.lists(st.integers(1, 3), min_size=count, max_size=count))
+    parts = []
+    for size in sizes:
+        one = list(shape)
+        one[axis] = size
+        parts.append(np.random.default_rng(size).integers(0, 9, one))
+    with nc.device("cpu"):
+        whole = nc.ops.concat([nc.Tensor(part) for part in parts], axis)
+        np.testing.assert_array_equal(whole.to_host(), np.concatenate(parts, axis))
+        for got, want in zip(nc.ops.split(whole, sizes, axis), parts):
+            np.testing.assert_array_equal(got.to_host(), want)
+        equal = [nc.Tensor(np.full(shape, i)) for i in range(count)]
+        np.testing.assert_array_equal(nc.ops.stack(equal, axis).to_host(), np.stack([e.to_host() for e in equal], axis))

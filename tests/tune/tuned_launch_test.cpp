@@ -36,6 +36,25 @@ TEST_F(TunedLaunch, InPlaceKernelIsAppliedExactlyOnce) {
   EXPECT_GT(record.runtime_us, 0);
 }
 
+TEST_F(TunedLaunch, TheKernelKnowsWhatWasFound) {
+  // A source that no other test has: compiled kernels are shared by all specs of the same content.
+  const KernelSpec spec{.name = "known_size",
+                        .src =
+                            "__kernel void known_size(__global float* x) {"
+                            "  x[get_global_id(0)] += 3.0f; }"};
+  const auto kernel = spec.build(queue).kernel();
+  EXPECT_TRUE(kernel.tuned_size().empty());
+  kernel(queue, 1024, 64, ramp(1024));
+  EXPECT_TRUE(kernel.tuned_size().empty()) << "a launch with a size was taken for tuning";
+  kernel(queue, 1024, nullptr, ramp(1024));
+  ASSERT_EQ(kernel.tuned_size().rank(), 1U);
+  EXPECT_EQ(1024 % kernel.tuned_size()[0], 0U);
+  Autotuner tuner(queue);
+  tuner.add("known", kernel, {64, 32});
+  tuner.tune_all(queue, {.show_progress = false});
+  EXPECT_EQ(kernel.tuned_size(), tuner.lookup("known", {64, 32}));
+}
+
 TEST_F(TunedLaunch, ViewsAndUnalignedOffsetsAreAppliedOnce) {
   const auto program = scale_by_two().build(queue);
   const auto x = ramp(1000);

@@ -1,5 +1,6 @@
 // A matrix product compiled ahead for one problem.
 #include "base/check.h"
+#include "netcl/diagnostics.h"
 #include "netcl/ops.h"
 #include "ops/dispatch.h"
 #include "ops/registry.h"
@@ -8,9 +9,11 @@ namespace netcl::ops {
 
 MatmulKernel build_matmul_kernel(const Queue& queue, std::int64_t M, std::int64_t N, std::int64_t K,
                                  DType dtype, std::string_view variant) {
-  check<DeviceError>(static_cast<bool>(queue) && !queue.is_cpu(),
-                     "[build_matmul_kernel] a kernel needs an OpenCL device: the queue is of the "
-                     "CPU backend");
+  if (!queue || queue.is_cpu())
+    fail<DeviceError>(
+        "[build_matmul_kernel] a kernel needs an OpenCL device: the queue is of the CPU backend; "
+        "{}",
+        device_advice());
   check<ShapeError>(M > 0 && N > 0 && K > 0,
                     "[build_matmul_kernel] the sizes must be positive: M {}, N {}, K {}", M, N, K);
   const auto& op = find_op("matmul");

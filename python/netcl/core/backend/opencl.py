@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..._netcl import Queue, Tensor, install_sigint_handler, interruptible_finish
+from ..._netcl.profiling import device_advice
 from ...errors import DeviceError
 from ._base import DeviceBackend
 
@@ -22,7 +23,7 @@ class OpenCLBackend(DeviceBackend):
         if not isinstance(queue, Queue):
             queue = Tensor.empty(queue, (1,)).queue  # pyopencl's queue, or a device handle
         if queue.backend != "cl":
-            raise DeviceError(f"[OpenCLBackend] the queue must be of an OpenCL device: {queue!r}")
+            raise DeviceError(f"[OpenCLBackend] the queue must be of an OpenCL device: {queue!r}; {device_advice()}")
         super().__init__(queue)
 
     def from_host(

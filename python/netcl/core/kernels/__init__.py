@@ -1,5 +1,6 @@
 """Writing kernels."""
 
+from ..._netcl import Kernel, Program
 from .primitives import (
     PRIMITIVE_PREAMBLE,
     KernelSpec,
@@ -9,9 +10,11 @@ from .primitives import (
 )
 
 __all__ = [
+    "Kernel",
     "KernelSpec",
     "PRIMITIVE_PREAMBLE",
     "PrimitiveBuilder",
+    "Program",
     "WorkGroupTuner",
     "build_elementwise_kernel",
 ]

@@ -9,10 +9,28 @@ from typing import Any
 from ... import _netcl
 
 
+class _WorkgroupSize:
+    """The size that was given, else the one that tuning found for the program built last."""
+
+    def __get__(self, spec: Any, owner: Any = None) -> Any:
+        if spec is None:
+            return None  # the default of the field
+        given = spec.__dict__.get("_given_size")
+        program = spec.__dict__.get("program")
+        if given is not None or program is None:
+            return given
+        return program.kernel().tuned_size
+
+    def __set__(self, spec: Any, size: Any) -> None:
+        spec.__dict__["_given_size"] = size
+
+
 @dataclass
 class KernelSpec:
     """Give either `src` (a whole program, one or more kernels) or `params` and `body` (netcl writes
     the function). The macros of PRIMITIVE_PREAMBLE come first unless `preamble` says otherwise.
+    `workgroup_size` is the local size of runs without one. Unless it is given, each global size is
+    tuned at its first run, and it shows what was found last (None before that).
 
     >>> spec = KernelSpec(name="twice", params=["__global float* x"],
     ...                   body="int i = get_global_id(0); x[i] = MUL(x[i], 2.0f);")
@@ -23,7 +41,7 @@ class KernelSpec:
     name: str
     src: str = ""
     shape_sig: tuple = ()
-    workgroup_size: int | tuple | None = None
+    workgroup_size: int | tuple | None = _WorkgroupSize()  # type: ignore[assignment]
     extra_flags: tuple = ()
     tune: bool = True
     params: Any = ()
@@ -58,12 +76,15 @@ class KernelSpec:
             self.body,
             self.preamble,
             signature,
-            self.workgroup_size,
+            self.__dict__.get("_given_size"),
             list(self.extra_flags),
             self.tune,
             self.max_workgroup_size,
             self.guards_range,
         )
+
+    def __getstate__(self) -> dict:
+        return {**self.__dict__, "program": None}  # built again where it is needed
 
     @classmethod
     def _from_native(cls, native: Any) -> "KernelSpec":
