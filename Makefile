@@ -14,7 +14,7 @@ PYTHON := .venv/bin/python
 say = @printf '\n== %s\n' "$(1)"
 
 .PHONY: help setup build test demo bench format lint tidy dev test-dev test-release test-asan \
-  test-tsan test-cpu-only test-torch test-large test-fusion test-faults lab test-matrix selftest docs-ops wheel test-wheel clean \
+  test-tsan test-cpu-only test-torch test-large test-fusion test-faults lab test-matrix gpu-audit selftest docs-ops wheel test-wheel clean \
   fuzz test-oclgrind test-signals soak test-valgrind
 
 help:  ## this list
@@ -147,6 +147,14 @@ test-matrix: build  ## the self-test of all ops on every implementation of the l
 	$(call say,test: every OpenCL implementation)
 	@scripts/lab.py matrix
 
+# GPU_AUDIT=--quick compiles one program of each kernel and dtype.
+gpu-audit: build  ## compile every kernel for eleven GPUs, check registers, spills and occupancy (as root; slow the first time)
+	$(call say,gpu-audit: compilers)
+	@scripts/lab.py compilers
+	$(call say,gpu-audit)
+	@cmake --build --preset release --target netcl_pretend_layer kernel_record
+	@scripts/gpu_audit.py $(GPU_AUDIT)
+
 docs-ops: build  ## write the table of docs/ops.md again
 	@scripts/update_ops_table.py build/release/bin/netcl
 
@@ -175,6 +183,7 @@ lint:  ## format, include-direction and environment checks (fast; changes nothin
 	@python3 scripts/check_includes.py
 	@python3 scripts/check_env.py --self-test
 	@python3 scripts/check_env.py
+	@python3 scripts/gpu_audit.py --self-test
 
 tidy: build/dev/build.ninja  ## clang-tidy over the library and the tools (slow)
 	$(call build_preset,dev)

@@ -109,6 +109,19 @@ if(NETCL_OPENCL)
   add_dependencies(faults_test netcl_fault_layer)
   set_tests_properties(faults PROPERTIES
     ENVIRONMENT "${netcl_test_env};OPENCL_LAYERS=$<TARGET_FILE:netcl_fault_layer>")
+
+  # A layer that claims to be another device, and the program that shows what netcl launches there.
+  add_library(netcl_pretend_layer SHARED EXCLUDE_FROM_ALL
+    "${PROJECT_SOURCE_DIR}/tests/kernel_record/pretend_layer.cpp"
+    "${PROJECT_SOURCE_DIR}/tests/kernel_record/program_text.cpp"
+    "${PROJECT_SOURCE_DIR}/tests/support/recorded_devices.cpp" "${PROJECT_SOURCE_DIR}/src/base/hash.cpp")
+  target_include_directories(netcl_pretend_layer PRIVATE "${PROJECT_SOURCE_DIR}/tests"
+    "${PROJECT_SOURCE_DIR}/include")
+  target_link_libraries(netcl_pretend_layer PRIVATE netcl_flags netcl_internal)
+  netcl_executable(kernel_record INTERNAL SOURCES "${PROJECT_SOURCE_DIR}/tests/kernel_record/main.cpp"
+    LIBRARIES fmt::fmt-header-only)
+  target_include_directories(kernel_record PRIVATE "${PROJECT_SOURCE_DIR}/tests")
+  set_target_properties(kernel_record PROPERTIES EXCLUDE_FROM_ALL ON)
 endif()
 
 # The fuzz targets without a fuzzer: the corpus, and some damage done to it (cmake/netcl_fuzz.cmake has the rest).

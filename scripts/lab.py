@@ -2,6 +2,7 @@
 """Several independent OpenCL implementations on one Debian machine, and the self-test on each.
 
     lab.py install            what is missing, as root: Debian packages, PyPI wheels, newer releases
+    lab.py compilers          the compilers of scripts/gpu_audit.py, likewise
     lab.py list               the implementations, and which of them are installed
     lab.py run NAME CMD...    a command that sees exactly this implementation
     lab.py matrix [NAME...]   the self-test of all ops on each, as a table (--full, --out)
@@ -84,6 +85,12 @@ WHEELS = "intel-opencl-rt intel-cmplr-lib-rt tbb pocl-binary-distribution".split
 # What the drivers need, and the libraries that the netcl executable is linked with.
 ROOT_PACKAGES = ("pocl-opencl-icd mesa-opencl-icd mesa-vulkan-drivers ocl-icd-libopencl1 libgomp1 "
                  "libstdc++6 libpng16-16t64 libjpeg62-turbo zlib1g").split()
+# Ahead-of-time compilers: clang with its libraries for NVIDIA and AMD, Intel's ocloc with the two
+# libraries that it opens by name; ptxas is a wheel.
+COMPILERS = "compilers"
+COMPILER_RELEASE = "forky"
+COMPILER_PACKAGES = "clang-21 libclc-21 rocm-device-libs-21 intel-ocloc libigdfcl2 libigc2".split()
+COMPILER_WHEELS = ["nvidia-cuda-nvcc"]
 
 
 def mirror():
@@ -93,8 +100,8 @@ def mirror():
     return uris[0] if uris else ""
 
 
-def make_root(release):
-    root = LAB / "roots" / release
+def make_root(name, release, packages):
+    root = LAB / "roots" / name
     if (root / ".complete").exists():
         return True
     shutil.rmtree(root, ignore_errors=True)
@@ -105,7 +112,7 @@ def make_root(release):
          # The index of a rolling release may be past its date on a mirror; its signature is checked.
          "--aptopt=Acquire::Check-Valid-Until false",
          "--dpkgopt=path-exclude=/usr/share/doc/*", "--dpkgopt=path-exclude=/usr/share/locale/*",
-         "--include=" + ",".join(ROOT_PACKAGES), release, str(root),
+         "--include=" + ",".join(packages), release, str(root),
          f"deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] {mirror()} {release} main"])
     if made.returncode != 0:
         shutil.rmtree(root, ignore_errors=True)
@@ -114,26 +121,57 @@ def make_root(release):
     return True
 
 
-def install():
-    LAB.mkdir(parents=True, exist_ok=True)
-    missing = []
+def install_packages(packages):
     os.environ["DEBIAN_FRONTEND"] = "noninteractive"
-    if subprocess.run(["apt-get", "install", "-y", "-q", "--no-remove", "--no-upgrade",
-                       "--no-install-recommends", *PACKAGES]).returncode != 0:
-        missing.append("Debian packages")
+    done = subprocess.run(["apt-get", "install", "-y", "-q", "--no-remove", "--no-upgrade",
+                           "--no-install-recommends", *packages])
+    return [] if done.returncode == 0 else ["Debian packages"]
+
+
+def install_wheels(wheels):
+    LAB.mkdir(parents=True, exist_ok=True)
     pip = LAB / "venv" / "bin" / "pip"
     if not pip.exists():
         subprocess.run([sys.executable, "-m", "venv", str(LAB / "venv")], check=True)
-    for wheel in WHEELS:
-        if subprocess.run([str(pip), "install", "-q", "--only-binary", ":all:", wheel]).returncode != 0:
-            missing.append(wheel)
-    for release in sorted({i.release for i in IMPLEMENTATIONS if i.release}):
-        print(f"lab: Debian {release}", flush=True)
-        if not make_root(release):
-            missing.append(f"Debian {release}")
-    listing()
+    return [wheel for wheel in wheels
+            if subprocess.run([str(pip), "install", "-q", "--only-binary", ":all:", wheel]).returncode != 0]
+
+
+def install_root(name, release, packages):
+    print(f"lab: Debian {release} ({name})", flush=True)
+    return [] if make_root(name, release, packages) else [f"Debian {release} ({name})"]
+
+
+def report(missing):
     if missing:
         sys.exit("lab.py: could not be installed: " + ", ".join(missing))
+
+
+def install():
+    missing = install_packages(PACKAGES) + install_wheels(WHEELS)
+    for release in sorted({i.release for i in IMPLEMENTATIONS if i.release}):
+        missing += install_root(release, release, ROOT_PACKAGES)
+    listing()
+    report(missing)
+
+
+def ptxas():
+    """NVIDIA's assembler from its wheel, or None."""
+    found = sorted((LAB / "venv").glob("lib/python3*/site-packages/nvidia/*/bin/ptxas"))
+    return found[-1] if found else None
+
+
+def has_compilers():
+    return (LAB / "roots" / COMPILERS / ".complete").exists() and ptxas() is not None
+
+
+def install_compilers():
+    if has_compilers():
+        return
+    missing = [] if shutil.which("mmdebstrap") else install_packages(["mmdebstrap", "python3-venv"])
+    if ptxas() is None:
+        missing += install_wheels(COMPILER_WHEELS)
+    report(missing + install_root(COMPILERS, COMPILER_RELEASE, COMPILER_PACKAGES))
 
 
 def listing():
@@ -167,14 +205,17 @@ exec chroot "$root" "$@"
 """
 
 
-def command(i, arguments):
-    if not i.release:
-        return arguments
-    root = LAB / "roots" / i.release
+def enter(name, arguments):
+    """A command inside a root, which sees the project and the lab too."""
+    root = LAB / "roots" / name
     space = ["unshare", "--mount", "--propagation", "private"]
     if os.geteuid() != 0:
         space.insert(1, "--map-root-user")
     return [*space, "sh", "-c", ENTER, "sh", str(root), str(PROJECT), str(LAB), *arguments]
+
+
+def command(i, arguments):
+    return enter(i.release, arguments) if i.release else arguments
 
 
 def run(name, arguments):
@@ -236,6 +277,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("install")
+    commands.add_parser("compilers")
     commands.add_parser("list")
     runner = commands.add_parser("run")
     runner.add_argument("name")
@@ -247,6 +289,8 @@ def main():
     chosen = parser.parse_args()
     if chosen.command == "install":
         install()
+    elif chosen.command == "compilers":
+        install_compilers()
     elif chosen.command == "list":
         listing()
     elif chosen.command == "run":

@@ -69,6 +69,9 @@ class ReductionWriter {
     for (const auto* size : {"outer", "reduced", "inner", "parts"})
       parameters.push_back(fmt::format("long {}", size));
     parameters.insert(parameters.end(), values.begin(), values.end());
+    // occupancy(fused_reduce): a chain has a value for each of its ops, two registers in float64.
+    // coalescing(fused_reduce): along rows each item walks its own part; across columns
+    // neighbouring items own neighbouring columns or vectors of them.
     line("__kernel void fused_reduce({}) {{", join(parameters, ", "));
     shape_.rows ? rows_body() : columns_body();
     line("}}");
@@ -161,6 +164,8 @@ class ReductionWriter {
   }
 
   void second_kernel() {
+    // coalescing(fused_parts): neighbouring items read neighbouring states where results lie side
+    // by side, else the few states of a row.
     line(
         "__kernel void fused_parts(__global const {}* states, __global {}* y, long outer, "
         "long reduced, long inner, long parts) {{",

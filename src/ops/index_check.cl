@@ -1,6 +1,7 @@
 // Finds the first index that is not in [0, size). Work-item i looks at the elements i, i + global
 // size, ...; the smallest bad position is kept in bad[0]. Defines: IDX, LOAD_IDX.
 
+// coalescing(index_check): neighbouring items read neighbouring indices.
 __kernel void index_check(__global const IDX* indices, __global int* bad, long8 at, ulong n,
                           long size) {
   indices += at.s0;

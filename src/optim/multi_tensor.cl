@@ -50,15 +50,19 @@ void update(__global T* p, __global const T* g, __global ACC* a, __global ACC* b
   __global type *name##0, __global type *name##1, __global type *name##2, __global type *name##3, \
       __global type *name##4, __global type *name##5, __global type *name##6,                     \
       __global type *name##7
-#define PICK(k)           \
+// Components by name: an array with a variable index would live in memory.
+#define PICK(k, before)   \
   case k:                 \
     p = p##k + at_p.s##k; \
     g = g##k + at_g.s##k; \
     a = a##k;             \
     b = b##k;             \
     n = sizes.s##k;       \
+    first = before;       \
     break;
 
+// coalescing(multi_tensor): the items of a group stride through its elements by the size of the
+// group.
 __kernel void multi_tensor(POINTERS(T, p), POINTERS(const T, g), POINTERS(ACC, a), POINTERS(ACC, b),
                            long8 at_p, long8 at_g, long8 sizes, long8 ends,
 #if STORED
@@ -67,17 +71,30 @@ __kernel void multi_tensor(POINTERS(T, p), POINTERS(const T, g), POINTERS(ACC, a
 #else
                            ACC8 numbers) {
 #endif
-  long limits[8];
-  vstore8(ends, 0, limits);
   const long group = (long)get_group_id(0);
-  int which = 0;
-  while (which < 7 && group >= limits[which]) ++which;
+  const int which = group < ends.s0   ? 0
+                    : group < ends.s1 ? 1
+                    : group < ends.s2 ? 2
+                    : group < ends.s3 ? 3
+                    : group < ends.s4 ? 4
+                    : group < ends.s5 ? 5
+                    : group < ends.s6 ? 6
+                                      : 7;
   __global T* p = p0;
   __global const T* g = g0;
   __global ACC *a = a0, *b = b0;
-  long n = 0;
-  switch (which) { PICK(0) PICK(1) PICK(2) PICK(3) PICK(4) PICK(5) PICK(6) PICK(7) }
-  const long begin = (group - (which > 0 ? limits[which - 1] : 0)) * CHUNK;
+  long n = 0, first = 0;
+  switch (which) {
+    PICK(0, 0)
+    PICK(1, ends.s0)
+    PICK(2, ends.s1)
+    PICK(3, ends.s2)
+    PICK(4, ends.s3)
+    PICK(5, ends.s4)
+    PICK(6, ends.s5)
+    PICK(7, ends.s6)
+  }
+  const long begin = (group - first) * CHUNK;
   const long end = min(begin + CHUNK, n);
   for (long i = begin + (long)get_local_id(0); i < end; i += (long)get_local_size(0))
     update(p, g, a, b, i, numbers);

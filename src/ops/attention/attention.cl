@@ -42,6 +42,9 @@ ACC score_of(__global const T* q, __global const T* k, __global const M* mask, l
 
 #define MASK_OF(z) mask + (z) / inner* sm.s0 + (z) % inner* sm.s1
 
+// occupancy(attention_rows): exponentials in float64 take 50 registers, of which Vega has few.
+// coalescing(attention_rows): all items of a group walk the same key and value at the same time;
+// queries and sums are each item's own rows.
 __kernel void attention_rows(__global const T* q, __global const T* k, __global const T* v,
                              __global const M* mask, __global T* y, __global ACC* lse,
                              __global ACC* work, long8 at, long4 size, long4 sm, long inner,
@@ -60,7 +63,7 @@ __kernel void attention_rows(__global const T* q, __global const T* k, __global 
 
   ACC largest = -INFINITY, total = 0;
   for (long start = 0; start < size.s1; start += BLOCK) {
-    const int count = (int)min((long)BLOCK, size.s1 - start);
+    const int count = BLOCK == 1 ? 1 : (int)min((long)BLOCK, size.s1 - start);
     ACC score[BLOCK];
     ACC above = largest;
     for (int i = 0; i < count; ++i) {
@@ -72,7 +75,8 @@ __kernel void attention_rows(__global const T* q, __global const T* k, __global 
     const ACC base = above == -INFINITY ? (ACC)0 : above;
     const ACC shrink = exp(largest - base);
     total *= shrink;
-    for (long f = 0; f < size.s3; ++f) work[f] *= shrink;
+    if (shrink != (ACC)1)
+      for (long f = 0; f < size.s3; ++f) work[f] *= shrink;
     for (int i = 0; i < count; ++i) {
       const ACC weight = exp(score[i] - base);
       total += weight;
@@ -87,6 +91,8 @@ __kernel void attention_rows(__global const T* q, __global const T* k, __global 
 }
 
 #ifdef WG
+// coalescing(attention_groups): items share the columns: neighbours read neighbours of v and write
+// neighbours; the scores of a block of keys are each item's own row of k.
 __kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void attention_groups(
     __global const T* q, __global const T* k, __global const T* v, __global const M* mask,
     __global T* y, __global ACC* lse, __global ACC* work, long8 at, long4 size, long4 sm,

@@ -122,11 +122,14 @@ void backward_reference(RefCall& call) {
 
 // ---- kernels
 
+// Keys at a time. On a GPU the scores of a block would live in memory, being indexed.
+std::int64_t block_of(const OpCall& call) { return device_profile(call.queue).is_cpu ? 32 : 1; }
+
 std::string prologue(const OpCall& call, const AttentionPlan& plan, std::int64_t vec,
                      std::int64_t group) {
   const auto dtype = call.dtype();
   return t_and_acc(dtype) + vector_macros(dtype, vec) +
-         type_macros("M", plan.mask ? plan.mask.dtype() : dtype) + define("BLOCK", 32) +
+         type_macros("M", plan.mask ? plan.mask.dtype() : dtype) + define("BLOCK", block_of(call)) +
          define("MASK", plan.mask_kind()) + define("CAUSAL", plan.causal ? 1 : 0) +
          (group > 0 ? define("WG", group) : std::string());
 }
@@ -165,12 +168,20 @@ OpArgs forward_args(const OpCall& call, const AttentionPlan& plan, const Tensor&
   return args;
 }
 
+// A launch of `rows` guarded items for each batch. A CPU's cores take them one by one.
+void enqueue_rows(OpArgs& args, const OpCall& call, const AttentionPlan& plan,
+                  const KernelPtr& kernel, std::int64_t rows) {
+  const bool cpu = device_profile(call.queue).is_cpu;
+  const auto local = static_cast<std::int64_t>(clamped_local(kernel, cpu ? 1 : 64));
+  enqueue(args, call, plan, kernel,
+          {static_cast<std::int64_t>(rounded_up(rows, local)), plan.batches}, {local, 1});
+}
+
 void run_rows(const OpCall& call) {
   const auto plan = plan_attention(call);
   const auto work = Tensor::empty(call.queue, call.outputs[0].shape(), compute_dtype(call.dtype()));
   auto args = forward_args(call, plan, work);
-  enqueue(args, call, plan, kernel_of(call, plan, kForward, "attention_rows", 0),
-          {plan.L, plan.batches}, {1, 1});
+  enqueue_rows(args, call, plan, kernel_of(call, plan, kForward, "attention_rows", 0), plan.L);
 }
 
 void run_groups(const OpCall& call) {
@@ -201,8 +212,7 @@ void run_backward(const OpCall& call) {
         .tensor(dy)
         .tensor(result);
     if (rows * plan.batches == 0) return;
-    enqueue(args, call, plan, kernel_of(call, plan, kBackward, name, 0), {rows, plan.batches},
-            {1, 1});
+    enqueue_rows(args, call, plan, kernel_of(call, plan, kBackward, name, 0), rows);
   };
   const auto dq = Tensor::empty(call.queue, call.inputs[0].shape(), acc);
   launch("attention_backward_q", dq, plan.L);

@@ -7,6 +7,9 @@
 
 #include "ops/attention/attention.cl"
 
+// occupancy(attention_backward_q, attention_backward_kv): as attention_rows.
+// coalescing(attention_backward_q): as attention_rows: keys and values are the same for all items
+// of a group, sums each item's own row.
 __kernel void attention_backward_q(__global const T* q, __global const T* k, __global const T* v,
                                    __global const M* mask, __global const ACC* lse,
                                    __global const ACC* delta, __global const T* dy,
@@ -32,6 +35,8 @@ __kernel void attention_backward_q(__global const T* q, __global const T* k, __g
   }
 }
 
+// coalescing(attention_backward_kv): as attention_rows, with queries and their gradients the same
+// for all items of a group.
 __kernel void attention_backward_kv(__global const T* q, __global const T* k, __global const T* v,
                                     __global const M* mask, __global const ACC* lse,
                                     __global const ACC* delta, __global const T* dy,

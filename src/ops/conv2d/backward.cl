@@ -9,6 +9,8 @@
 #include "ops/conv2d/geometry.cl"
 
 // An item per channel and filter.
+// coalescing(flip_filters): each item reads and writes the taps of one filter, which are
+// neighbours; a warp together whole lines.
 kernel void flip_filters(global const T* w, global T* to, const long8 at, const int16 g,
                          const long count) {
   w += at.s0, to += at.s1;
@@ -23,6 +25,8 @@ kernel void flip_filters(global const T* w, global T* to, const long8 at, const 
 }
 
 // An item per group and tap.
+// coalescing(transpose_filters): neighbouring items read neighbouring taps; each writes its own row
+// of Kg filters.
 kernel void transpose_filters(global const T* w, global ACC* to, const long8 at, const int16 g,
                               const long count) {
   w += at.s0, to += at.s1;
@@ -34,6 +38,8 @@ kernel void transpose_filters(global const T* w, global ACC* to, const long8 at,
   for (int k = 0; k < Kg; ++k) to[i * Kg + k] = LOAD_T(w, (group * Kg + k) * taps + tap);
 }
 
+// coalescing(col2im): neighbouring items write neighbouring pixels and read neighbours of each
+// plane of columns.
 kernel void col2im(global const ACC* columns, global const T* b, global T* dx, const long8 at,
                    const int16 g, const int has_bias, const long count) {
   columns += at.s0, b += at.s1, dx += at.s2;
@@ -56,6 +62,8 @@ kernel void col2im(global const ACC* columns, global const T* b, global T* dx, c
 }
 
 // Dimensions: blocks of `block` channels of a group; rows.
+// coalescing(rows_of_x): on GPUs neighbouring items own neighbouring channels and write their taps
+// one after the other, whole lines by a warp together.
 kernel void rows_of_x(global const T* x, global ACC* to, const long8 at, const int16 g,
                       const long first, const int length, const int block, const long rows) {
   x += at.s0, to += at.s1;
@@ -83,6 +91,7 @@ kernel void rows_of_x(global const T* x, global ACC* to, const long8 at, const i
 }
 
 // Dimensions: blocks of `block` pixels of a part; (parts, K).
+// coalescing(rows_of_dy): neighbouring items write neighbours.
 kernel void rows_of_dy(global const T* dy, global ACC* to, const long8 at, const int16 g,
                        const long first, const int length, const int block, const long rows) {
   dy += at.s0, to += at.s1;
@@ -99,6 +108,7 @@ kernel void rows_of_dy(global const T* dy, global ACC* to, const long8 at, const
   }
 }
 
+// coalescing(sum_parts): neighbouring items read neighbours of each part and write neighbours.
 kernel void sum_parts(global const ACC* from, global T* dw, const long8 at, const long parts,
                       const long count) {
   from += at.s0, dw += at.s1;

@@ -4,6 +4,8 @@
 // (k, c, r, s); every row of dy is summed for itself, then every image. Needs T and ACC.
 #include "ops/conv2d/geometry.cl"
 
+// coalescing(conv2d_backward_data_naive): neighbouring items own neighbouring pixels: near elements
+// of dy, the same weights.
 kernel void conv2d_backward_data_naive(global const T* dy, global const T* w, global const T* b,
                                        global T* dx, const long8 at, const int16 g,
                                        const int has_bias, const long count) {
@@ -41,6 +43,8 @@ int end_output(int start, int stride, int size, int outputs) {
   return min(outputs, (size - start + stride - 1) / stride);
 }
 
+// coalescing(conv2d_backward_weights_naive): neighbouring items own neighbouring taps: shifted by
+// one, they read the same rows of x, and the same elements of dy.
 kernel void conv2d_backward_weights_naive(global const T* x, global const T* dy, global T* dw,
                                           const long8 at, const int16 g, const long count) {
   x += at.s0, dy += at.s1, dw += at.s2;

@@ -51,7 +51,8 @@ void run_weights_naive(const OpCall& call, const VariantRun&) {
                         .tensor(dw)
                         .by_value(&geometry, sizeof geometry)
                         .value(dw.numel());
-  enqueue_items(call.queue, kernel, args, dw.numel(), 16);
+  const bool cpu = device_profile(call.queue).is_cpu;
+  enqueue_items(call.queue, kernel, args, dw.numel(), cpu ? 16 : kGroup1d);
 }
 
 KernelPtr layout_kernel(const OpCall& call, const char* name) {
@@ -167,11 +168,14 @@ Parts parts_of(const ConvSizes& s, DType work) {
 void lay_out_rows(const OpCall& call, const char* name, const Tensor& from, const Tensor& to,
                   const ConvGeometry& geometry, std::int64_t first, std::int64_t length,
                   std::int64_t rows, std::int64_t width) {
-  const auto block = device_profile(call.queue).is_cpu ? width : 1;
+  const bool cpu = device_profile(call.queue).is_cpu;
+  const auto block = cpu ? width : 1;
   const auto kernel = layout_kernel(call, name);
   const auto blocks = static_cast<std::int64_t>(ceil_div(width, block));
-  // Groups lie along the rows where there is one block, along the blocks where there are many.
+  // Groups lie along the blocks where there are many; else on a GPU along the rows.
   const auto group = static_cast<std::int64_t>(clamped_local(kernel, blocks > 1 ? 64 : 1));
+  const auto down =
+      static_cast<std::int64_t>(clamped_local(kernel, blocks > 1 || cpu ? 1 : kGroup1d));
   OpArgs()
       .tensor(from)
       .tensor(to)
@@ -180,8 +184,10 @@ void lay_out_rows(const OpCall& call, const char* name, const Tensor& from, cons
       .value(static_cast<std::int32_t>(length))
       .value(static_cast<std::int32_t>(block))
       .value(rows)
-      .enqueue(call.queue, kernel, {static_cast<std::int64_t>(rounded_up(blocks, group)), rows},
-               {group, std::int64_t{1}});
+      .enqueue(call.queue, kernel,
+               {static_cast<std::int64_t>(rounded_up(blocks, group)),
+                static_cast<std::int64_t>(rounded_up(rows, down))},
+               {group, down});
 }
 
 void run_weights_rows(const OpCall& call, const VariantRun&) {

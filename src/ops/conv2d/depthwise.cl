@@ -4,6 +4,8 @@
 #include "ops/conv2d/epilogue.cl"
 #include "ops/conv2d/geometry.cl"
 
+// coalescing(conv2d_depthwise): neighbouring items own neighbouring runs of ITEMS pixels (2 on
+// GPUs), so that a warp reads and writes whole rows.
 kernel void conv2d_depthwise(global const T* x, global const T* w, global const T* b,
                              global T* y RESIDUAL_PARAMETER, const long8 at, const int16 g,
                              const int has_bias, const long count) {

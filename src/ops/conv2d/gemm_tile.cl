@@ -15,7 +15,9 @@ void gemm_tile(const Operands* o, const int m0, const long n0, const long terms,
                ACC total[WPT][WPT]) {
   const int column = get_local_id(0), row = get_local_id(1), item = row * GROUP_N + column;
   ACC sum[WPT][WPT];
+#pragma unroll
   for (int i = 0; i < WPT; ++i)
+#pragma unroll
     for (int j = 0; j < WPT; ++j) total[i][j] = sum[i][j] = 0;
   int tiles = 0;
   for (long k0 = 0; k0 < terms; k0 += TILE_K) {
@@ -27,17 +29,24 @@ void gemm_tile(const Operands* o, const int m0, const long n0, const long terms,
     barrier(CLK_LOCAL_MEM_FENCE);
     for (int k = 0; k < TILE_K; ++k) {
       ACC bk[WPT];
+#pragma unroll
       for (int j = 0; j < WPT; ++j) bk[j] = b[k][column + j * GROUP_N];
+#pragma unroll
       for (int i = 0; i < WPT; ++i) {
         const ACC ak = a[k][row + i * GROUP_M];
+#pragma unroll
         for (int j = 0; j < WPT; ++j) sum[i][j] += ak * bk[j];
       }
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     if (++tiles % CHUNK_TILES == 0)
+#pragma unroll
       for (int i = 0; i < WPT; ++i)
+#pragma unroll
         for (int j = 0; j < WPT; ++j) total[i][j] += sum[i][j], sum[i][j] = 0;
   }
+#pragma unroll
   for (int i = 0; i < WPT; ++i)
+#pragma unroll
     for (int j = 0; j < WPT; ++j) total[i][j] += sum[i][j];
 }

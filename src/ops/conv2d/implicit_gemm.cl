@@ -32,6 +32,9 @@ ACC load_b(const Operands* o, long k, long n) {
 
 #include "ops/conv2d/gemm_tile.cl"
 
+// occupancy(conv2d_implicit_gemm): as winograd_products, with the place of a tap to compute.
+// coalescing(conv2d_implicit_gemm): tiles of the filters are filled along their taps and tiles of x
+// along its pixels, neighbours by neighbours; neighbours write neighbouring pixels.
 __attribute__((reqd_work_group_size(GROUP_N, GROUP_M, 1))) kernel void conv2d_implicit_gemm(
     global const T* x, global const T* w, global const T* b, global T* y RESIDUAL_PARAMETER,
     const long8 at, const int16 g, const int has_bias) {
@@ -46,8 +49,10 @@ __attribute__((reqd_work_group_size(GROUP_N, GROUP_M, 1))) kernel void conv2d_im
   const long n0 = (long)get_group_id(0) * TILE_N, pixels = (long)P * Q;
   ACC sums[WPT][WPT];
   gemm_tile(&o, m0, n0, (long)(C / GROUPS) * R * S, a_tile, b_tile, sums);
+#pragma unroll
   for (int i = 0; i < WPT; ++i) {
     const int m = m0 + get_local_id(1) + i * GROUP_M;
+#pragma unroll
     for (int j = 0; j < WPT; ++j) {
       const long n = n0 + get_local_id(0) + j * GROUP_N;
       if (m >= Kg || n >= N * pixels) continue;

@@ -4,6 +4,8 @@
 #include "ops/conv2d/epilogue.cl"
 #include "ops/conv2d/geometry.cl"
 
+// coalescing(conv2d_naive): neighbouring items own neighbouring pixels of a row: they read near
+// elements of x, the same weight, and write neighbours.
 kernel void conv2d_naive(global const T* x, global const T* w, global const T* b,
                          global T* y RESIDUAL_PARAMETER, const long8 at, const int16 g,
                          const int has_bias, const long count) {

@@ -6,6 +6,7 @@
 #include "ops/conv2d/geometry.cl"
 
 // An item per block and tap.
+// device(conv2d_pack_filters, conv2d_pad, conv2d_im2col): CPU
 kernel void conv2d_pack_filters(global const T* w, global ACC* to, const long8 at,
                                 const int group_filters, const int blocks, const int tile_k,
                                 const long taps, const long count) {

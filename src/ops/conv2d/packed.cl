@@ -15,6 +15,7 @@
 #define TILE_K (VEC * VECTORS)
 
 // steps: of x, between images, channels, rows, taps down, taps across, pixels; s6: of a group.
+// device(conv2d_packed): CPU
 kernel void conv2d_packed(global const ACC* x, global const ACC* w, global const T* b,
                           global T* y RESIDUAL_PARAMETER, const long8 at, const int16 g,
                           const long8 steps, const int tiles, const int rows, const int has_bias) {

@@ -5,6 +5,10 @@
 #include "ops/conv2d/epilogue.cl"
 #include "ops/conv2d/geometry.cl"
 
+// occupancy(conv2d_tiled_local): what a pixel sees with large strides and dilations, in float64,
+// takes more local memory than half of the items leave.
+// coalescing(conv2d_tiled_local): the patch is filled along its rows, neighbours by neighbours; all
+// items of a group read the same weights; neighbours write neighbours.
 kernel void conv2d_tiled_local(global const T* x, global const T* w, global const T* b,
                                global T* y RESIDUAL_PARAMETER, const long8 at, const int16 g,
                                const int has_bias, const int patch_h, const int patch_w,
@@ -21,6 +25,7 @@ kernel void conv2d_tiled_local(global const T* x, global const T* w, global cons
   const int items = get_local_size(0) * get_local_size(1);
   const int k0 = group * Kg + block * FILTERS, filters = min(FILTERS, Kg - block * FILTERS);
   ACC sums[FILTERS];
+#pragma unroll
   for (int f = 0; f < FILTERS; ++f) sums[f] = 0;
   for (int c = 0; c < Cg; ++c) {
     const long plane = (n * C + (long)group * Cg + c) * H;
@@ -34,14 +39,20 @@ kernel void conv2d_tiled_local(global const T* x, global const T* w, global cons
       for (int s = 0; s < S; ++s) {
         const ACC value =
             patch[(down * STRIDE_H + r * DIL_H) * patch_w + across * STRIDE_W + s * DIL_W];
-        for (int f = 0; f < filters; ++f)
-          sums[f] += value * LOAD_T(w, (((long)(k0 + f) * Cg + c) * R + r) * S + s);
+        // All of them, the last one again where there are fewer: sums with a variable number in use
+        // would live in memory.
+#pragma unroll
+        for (int f = 0; f < FILTERS; ++f)
+          sums[f] +=
+              value * LOAD_T(w, (((long)(k0 + min(f, filters - 1)) * Cg + c) * R + r) * S + s);
       }
     barrier(CLK_LOCAL_MEM_FENCE);
   }
   const int p = p0 + down, q = q0 + across;
   if (p >= P || q >= Q) return;
-  for (int f = 0; f < filters; ++f) {
+#pragma unroll
+  for (int f = 0; f < FILTERS; ++f) {
+    if (f >= filters) break;
     const ACC bias = has_bias ? LOAD_T(b, k0 + f) : (ACC)0;
     FINISH(((n * K + k0 + f) * P + p) * Q + q, sums[f] + bias);
   }

@@ -42,12 +42,14 @@ void run(const OpCall& call, const VariantRun& with) {
                {across, down, 1});
 }
 
-std::string too_large(const ConvSizes& s, DType dtype, const ExtendedDeviceProfile& profile,
-                      std::int64_t down, std::int64_t across) {
+// More would leave room for one group in flight on most GPUs.
+constexpr std::uint64_t kUsualBytes = 16 * 1024;
+
+std::string too_large(const ConvSizes& s, DType dtype, std::uint64_t limit, std::int64_t down,
+                      std::int64_t across) {
   const auto bytes = patch_of(s, down, across).bytes(dtype);
-  if (bytes <= profile.local_mem_size) return {};
-  return fmt::format("its patch needs {} bytes of local memory and there are {}", bytes,
-                     profile.local_mem_size);
+  if (bytes <= limit) return {};
+  return fmt::format("its patch needs {} bytes of local memory and there are {}", bytes, limit);
 }
 
 VariantSpace space(const OpCall& call, const ExtendedDeviceProfile& profile,
@@ -56,7 +58,8 @@ VariantSpace space(const OpCall& call, const ExtendedDeviceProfile& profile,
   auto [across, down] = config.local_size_2d;
   // Small tiles also where the configuration is not of this variant's rule, or the patch too large.
   across = std::clamp(across, 1, 16), down = std::clamp(down, 1, 16);
-  while (across * down > 1 && !too_large(s, call.dtype(), profile, down, across).empty())
+  const auto usual = std::min<std::uint64_t>(profile.local_mem_size, kUsualBytes);
+  while (across * down > 1 && !too_large(s, call.dtype(), usual, down, across).empty())
     (down >= across ? down : across) /= 2;
   const auto dtype = call.dtype();
   return {{{"TILE_P", {4, 8, 16}}, {"TILE_Q", {8, 16, 32}}, {"FILTERS", {1, 4, 8}}},
@@ -66,7 +69,7 @@ VariantSpace space(const OpCall& call, const ExtendedDeviceProfile& profile,
             if (static_cast<std::size_t>(items) > profile.max_work_group_size)
               return fmt::format("the device takes at most {} items per group",
                                  profile.max_work_group_size);
-            return too_large(s, dtype, profile, p.at("TILE_P"), p.at("TILE_Q"));
+            return too_large(s, dtype, profile.local_mem_size, p.at("TILE_P"), p.at("TILE_Q"));
           },
           {static_cast<std::size_t>(s.group_filters()), static_cast<std::size_t>(s.pixels()),
            static_cast<std::size_t>(s.taps())}};
@@ -75,7 +78,7 @@ VariantSpace space(const OpCall& call, const ExtendedDeviceProfile& profile,
 std::string declines(const OpCall& call, const ExtendedDeviceProfile& profile) {
   const auto s = sizes_of_forward(call);
   const auto reason = nothing_to_sum(s);
-  return reason.empty() ? too_large(s, call.dtype(), profile, 1, 1) : reason;
+  return reason.empty() ? too_large(s, call.dtype(), profile.local_mem_size, 1, 1) : reason;
 }
 
 }  // namespace

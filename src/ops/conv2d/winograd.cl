@@ -8,6 +8,8 @@
 #include "ops/conv2d/epilogue.cl"
 #include "ops/conv2d/geometry.cl"
 
+// coalescing(winograd_filters): neighbouring items write neighbours of each of the 16 planes of u;
+// they read 9 neighbouring weights each, whole lines by a warp together.
 kernel void winograd_filters(global const T* w, global ACC* u, const long8 at, const long count) {
   w += at.s0, u += at.s1;
   const long i = get_global_id(0);
@@ -32,6 +34,8 @@ kernel void winograd_filters(global const T* w, global ACC* u, const long8 at, c
 }
 
 // tiles: (tiles of all images at hand, tiles down, tiles across); first: the first image.
+// coalescing(winograd_inputs): neighbouring items own neighbouring tiles: they read near elements
+// of the same rows and write neighbours of each plane of v.
 kernel void winograd_inputs(global const T* x, global ACC* v, const long8 at, const int16 g,
                             const long4 tiles, const long first) {
   x += at.s0, v += at.s1;
@@ -68,6 +72,10 @@ kernel void winograd_inputs(global const T* x, global ACC* v, const long8 at, co
   }
 }
 
+// occupancy(winograd_outputs): 16 products and an activation in float64 take 51 registers, of which
+// Vega has few.
+// coalescing(winograd_outputs): neighbouring items read neighbours of each plane of m and write
+// pairs of neighbouring pixels.
 kernel void winograd_outputs(global const ACC* m, global const T* b, global T* y RESIDUAL_PARAMETER,
                              const long8 at, const int16 g, const long4 tiles, const long first,
                              const int has_bias) {
@@ -90,7 +98,10 @@ kernel void winograd_outputs(global const ACC* m, global const T* b, global T* y
   }
   ACC bias = 0;
   if (has_bias) bias = LOAD_T(b, k);
+    // Unrolled: with a variable index the sums would live in memory.
+#pragma unroll
   for (int r = 0; r < 2; ++r)
+#pragma unroll
     for (int s = 0; s < 2; ++s) {
       const int p = down * 2 + r, q = across * 2 + s;
       if (p >= P || q >= Q) continue;

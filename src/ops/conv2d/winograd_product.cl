@@ -19,6 +19,10 @@ ACC load_b(const Operands* o, long k, long n) {
 
 #include "ops/conv2d/gemm_tile.cl"
 
+// occupancy(winograd_products): 16 accumulators, twice for long sums, are 64 registers in float64;
+// their independent multiplications hide the latency that more items would.
+// coalescing(winograd_products): tiles are filled along the contiguous axis of u and v, and results
+// stored along that of m, neighbours by neighbours.
 __attribute__((reqd_work_group_size(GROUP_N, GROUP_M, 1))) kernel void winograd_products(
     global const ACC* u, global const ACC* v, global ACC* m, const long8 at, const int16 g,
     const long columns) {
@@ -35,7 +39,9 @@ __attribute__((reqd_work_group_size(GROUP_N, GROUP_M, 1))) kernel void winograd_
   const long n0 = (long)get_group_id(0) * TILE_N;
   ACC sums[WPT][WPT];
   gemm_tile(&o, m0, n0, Cg, a_tile, b_tile, sums);
+#pragma unroll
   for (int i = 0; i < WPT; ++i)
+#pragma unroll
     for (int j = 0; j < WPT; ++j) {
       const int row = m0 + get_local_id(1) + i * GROUP_M;
       const long n = n0 + get_local_id(0) + j * GROUP_N;

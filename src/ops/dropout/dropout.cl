@@ -6,6 +6,8 @@
 
 #define KEPT(word, i) ((ulong)(word) >= threshold ? (ACC)LOAD_T(x, i) * scale : (ACC)0)
 
+// coalescing(dropout): neighbouring items own neighbouring blocks of four elements; four loads and
+// stores of a warp cover whole lines.
 __kernel void dropout(__global const T* x, __global T* y, long8 at, ulong n, ulong seed,
                       ulong threshold, ACC scale) {
   const ulong block = get_global_id(0), first = block * 4;

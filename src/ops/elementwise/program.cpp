@@ -136,6 +136,8 @@ class Writer {
     parameters.push_back("ulong n");
     if (shape_.part > 0) parameters.push_back("ulong part");
     parameters.insert(parameters.end(), values.begin(), values.end());
+    // coalescing(elementwise): neighbouring items read and write neighbouring elements or vectors;
+    // operands that are views are read as far apart as they lie.
     line("__kernel void elementwise({}) {{", join(parameters, ", "));
   }
 

@@ -5,6 +5,8 @@
 // every device, without atomics. Parts only exist to keep the device busy when there are few
 // columns. Defines: T (float, double, int or long), IDX, LOAD_IDX, PER_ELEMENT (0 or 1), COLUMNS.
 
+// coalescing(add_rows): with inner > 1 neighbouring items own neighbouring columns; with COLUMNS >
+// 1 each walks COLUMNS of them, and whole lines are used by the items of a warp together.
 __kernel void add_rows(__global const T* source, __global const IDX* indices, __global T* y,
                        long8 at, ulong blocks, long parts, long size, long count, long inner) {
   const ulong where = get_global_id(0);

@@ -4,6 +4,7 @@
 // IDX, LOAD_IDX and ONE_HOT.
 
 #ifdef ONE_HOT
+// coalescing(one_hot): neighbouring items write neighbours; those of a row read the same index.
 __kernel void one_hot(__global const IDX* indices, __global T* y, long8 at, ulong n,
                       ulong classes) {
   const ulong i = get_global_id(0);
@@ -16,6 +17,7 @@ __kernel void one_hot(__global const IDX* indices, __global T* y, long8 at, ulon
 }
 #else
 // Keeps what is on one side of a diagonal: lower 1 keeps column <= row + diagonal, 0 keeps >=.
+// coalescing(triangle): neighbouring items read and write neighbours.
 __kernel void triangle(__global const T* x, __global T* y, long8 at, ulong n, ulong rows,
                        ulong columns, long diagonal, int lower) {
   const ulong i = get_global_id(0);

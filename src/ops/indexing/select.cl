@@ -3,6 +3,8 @@
 // range is guarded; indices were checked before. Defines: T (an unsigned type of the element's
 // size), IDX, LOAD_IDX, PER_ELEMENT (0 or 1), INDEX (uint where y has less than 2^31 elements).
 
+// coalescing(index_rows): neighbouring items write neighbours and read neighbours of one row of x;
+// where inner is 1 the reads go where the indices say.
 __kernel void index_rows(__global const T* x, __global const IDX* indices, __global T* y, long8 at,
                          ulong n, long size, ulong count, ulong inner) {
   const ulong where = get_global_id(0);

@@ -1,6 +1,7 @@
 // A matrix times a vector: y[i] = sum over k of matrix[i, k] * vector[k], for either side (the host
-// swaps a and b). Defines: VEC, ALONG_K (the matrix lies contiguously along k).
+// swaps a and b). Defines: VEC, ALONG_K (matrix and vector lie contiguously along k), WG.
 //   gemv        one work-item per result (ALONG_K: vectors of VEC along k; else scalar steps)
+//   gemv_rows   ALONG_K: one work-group of WG items (a power of two) per result
 //   gemv_wide   a work-item owns VEC neighbouring results, the matrix contiguous across them
 // Sizes: long4 size: results, K, batches, inner batches; strides: matrix result, matrix k, matrix
 // batches; vector k, vector batches; y result, y batches. Global size: (items, 1, batches),
@@ -28,6 +29,8 @@
 
 #define BLOCK 1024
 
+// coalescing(gemv): on GPUs without ALONG_K: neighbouring items read neighbouring elements of the
+// matrix where rows lie so, and the same elements of the vector.
 __kernel void gemv(__global const T* matrix, __global const T* vector, __global T* y,
                    __global const T* bias RESIDUAL_PARAMETER, long8 at, long4 size, long4 sm,
                    long4 sv, long4 sy, long bias_step) {
@@ -53,6 +56,37 @@ __kernel void gemv(__global const T* matrix, __global const T* vector, __global 
   STORE_Y(i, total);
 }
 
+#if defined(WG)
+// coalescing(gemv_rows): a group strides through its row by its size, in vectors: neighbours load
+// neighbouring vectors of the matrix and of the vector.
+__kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void gemv_rows(
+    __global const T* matrix, __global const T* vector, __global T* y,
+    __global const T* bias RESIDUAL_PARAMETER, long8 at, long4 size, long4 sm, long4 sv, long4 sy,
+    long bias_step) {
+  __local ACC shared[WG];
+  const long i = (long)get_group_id(0), vectors = size.s1 / VEC;
+  const int item = get_local_id(0);
+  TO_BATCH((long)get_group_id(2));
+  matrix += i * sm.s0;
+  ACCV wide = (ACCV)(0);
+  for (long v = item; v < vectors; v += WG) wide += LOADV(matrix, v * VEC) * LOADV(vector, v * VEC);
+  ACC lanes[VEC];
+  STORE_LANES(wide, lanes);
+  ACC part = 0;
+  for (int lane = 0; lane < VEC; ++lane) part += lanes[lane];
+  for (long k = vectors * VEC + item; k < size.s1; k += WG)
+    part += LOAD_T(matrix, k) * LOAD_T(vector, k);
+  shared[item] = part;
+  for (int half_of = WG / 2; half_of > 0; half_of /= 2) {
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (item < half_of) shared[item] += shared[item + half_of];
+  }
+  if (item == 0) STORE_Y(i, shared[0]);
+}
+#endif
+
+// occupancy(gemv_wide): vectors of doubles take 72 registers.
+// coalescing(gemv_wide): neighbouring items load neighbouring vectors.
 __kernel void gemv_wide(__global const T* matrix, __global const T* vector, __global T* y,
                         __global const T* bias RESIDUAL_PARAMETER, long8 at, long4 size, long4 sm,
                         long4 sv, long4 sy, long bias_step) {

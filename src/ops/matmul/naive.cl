@@ -5,6 +5,8 @@
 
 #define BLOCK 256
 
+// coalescing(matmul_naive): neighbouring items own neighbouring columns: they read neighbours of b,
+// the same element of a, and write neighbours.
 __kernel void matmul_naive(__global const T* a, __global const T* b, __global T* y,
                            __global const T* bias RESIDUAL_PARAMETER, long8 at, long8 size,
                            long8 sa, long4 sy) {

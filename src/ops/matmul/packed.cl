@@ -45,6 +45,7 @@ __kernel void matmul_pack_b(__global const T* b, __global ACC* packed, long8 at,
   }
 }
 
+// device(matmul_packed, matmul_pack_a, matmul_pack_b): CPU
 __kernel void matmul_packed(__global const ACC* a, __global const ACC* b, __global T* y,
                             __global const T* bias RESIDUAL_PARAMETER, long8 at, long8 size,
                             long8 sa, long4 sy) {

@@ -15,6 +15,11 @@
 #define PITCH_A (TILE_M + 1)
 #define PITCH_B (TILE_N + 1)
 
+// occupancy(matmul_register_tiled): an item has 16 or 64 accumulators in registers; their
+// independent multiplications hide the latency that more items would.
+// coalescing(matmul_tiled, matmul_register_tiled): tiles are filled along the axis that is
+// contiguous in memory, neighbours by neighbours; results are stored a group's width apart, so that
+// neighbours write neighbours.
 __kernel __attribute__((reqd_work_group_size(GROUP_N, GROUP_M, 1))) void KERNEL(
     __global const T* a, __global const T* b, __global T* y,
     __global const T* bias RESIDUAL_PARAMETER, long8 at, long8 size, long8 sa, long4 sy) {

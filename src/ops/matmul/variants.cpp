@@ -97,6 +97,14 @@ VariantSpace tiled_space(const MatmulPlan& plan, const ExtendedDeviceProfile& pr
                     {"WORK", config.work_per_thread}};
   const auto dtype = plan.dtype();
   space.declines = [&profile, dtype](const Parameters& p) { return too_large(p, profile, dtype); };
+  // GPUs multiply 64-bit integers in many steps, whose registers leave room for few sums; Intel's
+  // registers hold few doubles either.
+  const bool intel =
+      profile.gpu_family >= GPUFamily::intel_gen && profile.gpu_family <= GPUFamily::intel_other;
+  const Parameters small = {{"TILE_M", 32}, {"TILE_N", 32}, {"TILE_K", 8}, {"WORK", 2}};
+  if ((dtype == DType::int64 || (dtype == DType::float64 && intel)) && !profile.is_cpu &&
+      config.work_per_thread > 2 && space.declines(small).empty())
+    space.defaults = small;
   // Wider elements may need smaller tiles than the rule had in mind.
   while (!space.declines(space.defaults).empty() && space.defaults["TILE_K"] > 1)
     space.defaults["TILE_K"] /= 2;
@@ -155,7 +163,8 @@ void run_vectorized(const OpCall& call, const MatmulPlan& plan, const VariantRun
                (half ? "#define LOAD4(p, i) vload_half4(0, (p) + (i))\n"
                      : "#define LOAD4(p, i) vload4(0, (p) + (i))\n");
       });
-  const auto wide = static_cast<std::int64_t>(clamped_local(kernel, 16));
+  const bool cpu = device_profile(call.queue).is_cpu;
+  const auto wide = static_cast<std::int64_t>(clamped_local(kernel, cpu ? 16 : 64));
   enqueue(call, kernel, plan,
           {static_cast<std::int64_t>(rounded_up(plan.N / 4, wide)),
            static_cast<std::int64_t>(ceil_div(plan.M, work)), plan.batches()},
@@ -175,17 +184,28 @@ void run_gemv(const OpCall& call, const MatmulPlan& plan, const VariantRun& with
   const bool wide = result_step == 1 && results > 1 && k_step != 1;
   const std::int64_t along = !wide && k_step == 1 && vector_step == 1 ? 1 : 0;
   const auto vec = with["VEC"];
-  const KernelKey key(kGemv, wide ? "gemv_wide" : "gemv", {code_of(plan), vec, along});
+  const auto& profile = device_profile(call.queue);
+  // A GPU's items read a row together, a CPU's one each.
+  auto group = along == 1 && !profile.is_cpu ? with["WG"] : 0;
+  while (static_cast<std::size_t>(group) > profile.max_work_group_size) group /= 2;
+  const KernelKey key(kGemv,
+                      wide        ? "gemv_wide"
+                      : group > 0 ? "gemv_rows"
+                                  : "gemv",
+                      {code_of(plan), vec, along, group});
   const auto kernel = op_kernel(call.queue, key, [&] {
-    return base_prologue(plan) + vector_macros(plan.dtype(), vec) + define("ALONG_K", along);
+    return base_prologue(plan) + vector_macros(plan.dtype(), vec) + define("ALONG_K", along) +
+           (group > 0 ? define("WG", group) : std::string());
   });
   const Long8 size{{results, plan.K, plan.batches(), plan.inner}};
   const Long8 sm{{result_step, k_step, matrix.outer, matrix.inner}};
   const Long8 sv{{vector_step, vector.outer, vector.inner, 0}};
   const Long8 sy{{row ? plan.y.column : plan.y.row, plan.y.outer, plan.y.inner, 0}};
-  const auto items =
-      static_cast<std::int64_t>(wide ? ceil_div(results, vec) : ceil_div(results, 1));
-  const auto local = static_cast<std::int64_t>(clamped_local(kernel, with["WG"]));
+  const auto items = wide        ? static_cast<std::int64_t>(ceil_div(results, vec))
+                     : group > 0 ? results * group
+                                 : results;
+  const auto local =
+      group > 0 ? group : static_cast<std::int64_t>(clamped_local(kernel, with["WG"]));
   const auto residual = plan.dense_residual();
   OpArgs args;
   add_results(args.tensor(matrix.tensor).tensor(vector.tensor), plan, residual);

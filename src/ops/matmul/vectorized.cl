@@ -9,6 +9,9 @@
 #define CONCAT(x, y) CONCAT_(x, y)
 #define ACC4 CONCAT(ACC, 4)
 
+// occupancy(matmul_vectorized): sixteen accumulators of 64 bits, for devices without local memory.
+// coalescing(matmul_vectorized): neighbouring items load neighbouring vectors of four of b, and the
+// same elements of a.
 __kernel void matmul_vectorized(__global const T* a, __global const T* b, __global T* y,
                                 __global const T* bias RESIDUAL_PARAMETER, long8 at, long8 size,
                                 long8 sa, long4 sy) {

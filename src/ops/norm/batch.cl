@@ -5,14 +5,15 @@
 //   batch_folded      inference with the channel's numbers folded, a work-item per LENGTH
 //   neighbours batch_sums        a team owns a channel: dscale and dshift batch_dx          a
 //   work-item owns LENGTH neighbours of dx
-// Defines: T, ACC, and those of team.cl.
+// Defines: T, ACC, LENGTH, and those of team.cl.
 
 #include "ops/softmax/team.cl"
 
-#define LENGTH 16
 // Element i of the channel.
 #define AT(i) (((i) / span * channels + channel) * span + (i) % span)
 
+// coalescing(batch_statistics, batch_sums): a group strides through the spans of its channel by its
+// size.
 __kernel void batch_statistics(__global const T* x, __global ACC* means, __global ACC* inverses,
                                long8 at, long outer, long channels, long span, ACC eps) {
   TEAM_MEMORY;
@@ -27,6 +28,8 @@ __kernel void batch_statistics(__global const T* x, __global ACC* means, __globa
   inverses[channel] = (ACC)1 / sqrt(squares / (ACC)n + eps);
 }
 
+// coalescing(batch_apply, batch_naive, batch_folded, batch_dx): neighbouring items own neighbouring
+// elements (LENGTH is 1 on GPUs); the numbers of a channel are the same for most of a warp.
 __kernel void batch_apply(__global const T* x, __global const T* scale, __global const T* shift,
                           __global const ACC* means, __global const ACC* inverses, __global T* y,
                           long8 at, long count, long channels, long span) {

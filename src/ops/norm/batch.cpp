@@ -20,7 +20,6 @@ BatchPlan plan_batch(const Shape& shape) {
 namespace {
 
 constexpr const char* kPath = "ops/norm/batch.cl";
-constexpr std::int64_t kLength = 16;  // LENGTH of batch.cl
 
 // ---- validation
 
@@ -74,8 +73,12 @@ std::vector<TensorSpec> infer_backward(const OpSpec& spec) {
 
 // ---- OpenCL
 
+// Neighbours that a work-item of batch.cl owns: on a GPU the next one belongs to the next item.
+std::int64_t length_of(const OpCall& call) { return device_profile(call.queue).is_cpu ? 16 : 1; }
+
 KernelPtr kernel_of(const OpCall& call, const char* name, Team team) {
-  return team_kernel(call.queue, kPath, name, call.dtype(), team);
+  return team_kernel(call.queue, kPath, name, call.dtype(), team, 0,
+                     define("LENGTH", length_of(call)));
 }
 
 OpArgs& channel_sizes(OpArgs& args, const BatchPlan& plan) {
@@ -102,7 +105,7 @@ void run_train(const OpCall& call, Team team) {
   args.tensor(call.outputs[1]).tensor(call.outputs[2]).tensor(call.outputs[0]);
   element_sizes(args, call, plan);
   enqueue_items(call.queue, kernel_of(call, "batch_apply", Team::item), args,
-                static_cast<std::int64_t>(ceil_div(call.inputs[0].numel(), kLength)));
+                static_cast<std::int64_t>(ceil_div(call.inputs[0].numel(), length_of(call))));
 }
 
 void run_inference(const OpCall& call, const char* kernel, std::int64_t per_item) {
@@ -135,7 +138,7 @@ void run_backward(const OpCall& call, Team team) {
   second.tensor(sums).tensor(call.outputs[0]);
   element_sizes(second, call, plan);
   enqueue_items(call.queue, kernel_of(call, "batch_dx", Team::item), second,
-                static_cast<std::int64_t>(ceil_div(x.numel(), kLength)));
+                static_cast<std::int64_t>(ceil_div(x.numel(), length_of(call))));
 }
 
 // ---- gradients
@@ -243,7 +246,7 @@ std::vector<OpDef> batch_norm_ops() {
   inference.backward = inference_gradient;
   OpVariant fused{"batch_norm.fused", "BATCHNORM_FUSED", kPath};
   fused.run = [](const OpCall& call, const VariantRun&) {
-    run_inference(call, "batch_folded", kLength);
+    run_inference(call, "batch_folded", length_of(call));
   };
   OpVariant naive{"batch_norm.naive", "BATCHNORM_NAIVE", kPath};
   naive.run = [](const OpCall& call, const VariantRun&) { run_inference(call, "batch_naive", 1); };

@@ -26,6 +26,8 @@
   const ACC inverse = (ACC)1 / sqrt(squares / (ACC)n + eps)
 #endif
 
+// coalescing(norm_forward, norm_backward): a group strides through its row by its size; an item
+// alone only has rows of under 64 elements.
 __kernel void norm_forward(__global const T* x, __global const T* scale, __global const T* shift,
                            __global T* y, long8 at, long rows, long n, long groups, long span,
                            int has_scale, int has_shift, ACC eps) {
@@ -66,6 +68,8 @@ __kernel void norm_backward(__global const T* x, __global const T* scale, __glob
 }
 
 // sums (2, parts, channels): the sums over batch entries part, part + parts, ...
+// coalescing(norm_parameters): neighbouring items own neighbouring channels, which are neighbours
+// in memory where span is 1; else each walks its span.
 __kernel void norm_parameters(__global const T* x, __global const T* dy, __global const ACC* means,
                               __global const ACC* inverses, __global ACC* sums, long8 at, long rows,
                               long n, long groups, long span, long parts) {

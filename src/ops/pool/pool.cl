@@ -25,6 +25,8 @@
 
 #if !BACKWARD
 #if MAX
+// coalescing(max_pool, avg_pool): neighbouring items write neighbours and walk windows one stride
+// apart in the same rows.
 __kernel void max_pool(__global const T* x, __global T* y, __global int* indices, long8 at, ulong n,
                        POS2 in, POS2 out, POS2 window, POS2 stride, POS2 padding) {
   indices += at.s2;
@@ -62,6 +64,8 @@ __kernel void avg_pool(__global const T* x, __global T* y, long8 at, ulong n, PO
 }
 #else
 #if MAX
+// coalescing(max_pool_backward, avg_pool_backward): neighbouring items write neighbours and gather
+// from near elements of the same rows of dy.
 __kernel void max_pool_backward(__global const T* dy, __global const int* indices, __global T* dx,
                                 long8 at, ulong n, POS2 in, POS2 out, POS2 window, POS2 stride,
                                 POS2 padding) {

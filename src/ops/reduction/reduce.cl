@@ -3,7 +3,8 @@
 //   reduce_sequential  a work-item owns a result
 //   reduce_group       a work-group owns a part of a result, and all of it with one part
 //   reduce_rows        inner = 1: a work-item owns a part of a row, LANES accumulators, no barrier
-//   reduce_columns     inner > 1: a work-item owns a part of LANES neighbouring results
+//   reduce_columns     inner > 1: a work-item owns a part of LANES neighbouring results (on a GPU
+//                      one, from 32 neighbours on)
 //   reduce_parts       a work-item puts the parts of one result together
 // With several parts the first stage writes its states to `parts` (outer, parts, inner).
 // Defines: T ACC Y of the elements, accumulators and results; those of states.cl; LANES; WG_MAX,
@@ -32,6 +33,8 @@ STATE reduce_run(__global const T* x, long first, long last, long stride, long s
   return total;
 }
 
+// coalescing(reduce_sequential): neighbouring items read neighbours where inner > 1; along the last
+// axis each walks its own row of under 64 elements.
 __kernel void reduce_sequential(__global const T* x, __global Y* y, long8 at, long outer,
                                 long reduced, long inner, ACC correction) {
   x += at.s0, y += at.s1;
@@ -43,6 +46,9 @@ __kernel void reduce_sequential(__global const T* x, __global Y* y, long8 at, lo
 }
 
 // Group (result, part): its items stride through the part, then a tree in local memory.
+// occupancy(reduce_group): a variance in float64 carries three blocks of three doubles per item.
+// coalescing(reduce_group): a group strides through its part by its size, elements `inner` apart:
+// neighbours where inner is 1; from 32 results side by side on reduce_columns does it.
 __kernel void reduce_group(__global const T* x, __global Y* y, __global STATE* states, long8 at,
                            long outer, long reduced, long inner, long parts, ACC correction) {
   __local STATE shared[WG_MAX];
@@ -91,6 +97,7 @@ STATE reduce_lanes(__global const T* x, long first, long last) {
   return total;
 }
 
+// device(reduce_rows): CPU, and GPUs whose work-groups are too small to share a row.
 __kernel void reduce_rows(__global const T* x, __global Y* y, __global STATE* states, long8 at,
                           long outer, long reduced, long parts, ACC correction) {
   x += at.s0, y += at.s1;
@@ -105,6 +112,7 @@ __kernel void reduce_rows(__global const T* x, __global Y* y, __global STATE* st
     states[id] = s;
 }
 
+// coalescing(reduce_columns): neighbouring items own neighbouring results (LANES is 1 on GPUs).
 __kernel void reduce_columns(__global const T* x, __global Y* y, __global STATE* states, long8 at,
                              long outer, long reduced, long inner, long parts, ACC correction) {
   x += at.s0, y += at.s1;
@@ -113,7 +121,7 @@ __kernel void reduce_columns(__global const T* x, __global Y* y, __global STATE*
   const long strip = id % strips, part = id / strips % parts, o = id / strips / parts;
   const long chunk = (reduced + parts - 1) / parts;
   const long first = min(reduced, part * chunk), last = min(reduced, first + chunk);
-  const int lanes = (int)min((long)LANES, inner - strip * LANES);
+  const int lanes = LANES == 1 ? 1 : (int)min((long)LANES, inner - strip * LANES);
   x += o * reduced * inner + strip * LANES;
   STATE total[LANES], middle[LANES];
   ACC shift[LANES];
@@ -141,6 +149,8 @@ __kernel void reduce_columns(__global const T* x, __global Y* y, __global STATE*
   }
 }
 
+// coalescing(reduce_parts): neighbouring items read neighbouring states where inner > 1, else the
+// states of a row, which are few.
 __kernel void reduce_parts(__global const STATE* states, __global Y* y, long8 at, long outer,
                            long reduced, long inner, long parts, ACC correction) {
   y += at.s1;

@@ -11,7 +11,9 @@ namespace {
 constexpr const char* kPath = "ops/reduction/reduce.cl";
 constexpr std::int64_t kGroup = 256;           // items of a work-group, at most
 constexpr std::int64_t kLanes = 16;            // accumulators of a work-item on a CPU
+constexpr std::int64_t kSideBySide = 32;       // results that a warp of a GPU reads together
 constexpr std::int64_t kChunkElements = 4096;  // of a part: less is not worth a work-item
+constexpr std::int64_t kGpuChunkElements = 128;
 constexpr std::int64_t kMaxParts = 256;
 constexpr std::int64_t kStateBytes = 32;  // at least the largest STATE
 
@@ -42,8 +44,11 @@ class Reduce {
     enqueue(finished(args), kernel, plan_.results(), 64);
   }
 
-  // `parts` work-groups per result, and a second stage where there are several.
+  // `parts` work-groups per result, and a second stage where there are several. Results that lie
+  // side by side belong to neighbouring items instead: a group's own would be `inner` apart.
   void groups(std::int64_t parts, std::int64_t local) const {
+    const auto& profile = device_profile(call_.queue);
+    if (!profile.is_cpu && plan_.inner >= kSideBySide) return chunks(profile.compute_units);
     const auto kernel = kernel_of("reduce_group");
     const auto states = states_of(parts);
     auto args = OpArgs().tensor(x_).tensor(y_).tensor(states);
@@ -56,11 +61,13 @@ class Reduce {
 
   void chunks(std::int64_t units) const {
     const bool rows = plan_.inner == 1;
-    const auto strips = static_cast<std::int64_t>(ceil_div(plan_.inner, kLanes));
+    const bool cpu = device_profile(call_.queue).is_cpu;
+    const auto strips = static_cast<std::int64_t>(ceil_div(plan_.inner, lanes()));
     const auto owners = plan_.outer * strips;
-    const auto most = static_cast<std::int64_t>(
-        ceil_div(plan_.reduced * std::min(plan_.inner, kLanes), kChunkElements));
-    const auto parts = std::clamp<std::int64_t>((4 * units + owners - 1) / owners, 1,
+    const auto most = static_cast<std::int64_t>(ceil_div(
+        plan_.reduced * std::min(plan_.inner, lanes()), cpu ? kChunkElements : kGpuChunkElements));
+    const auto wanted = (cpu ? 4 : 4 * kGroup) * units;  // items that keep the device busy
+    const auto parts = std::clamp<std::int64_t>((wanted + owners - 1) / owners, 1,
                                                 std::max<std::int64_t>(most, 1));
     const auto states = states_of(parts);
     const auto kernel = kernel_of(rows ? "reduce_rows" : "reduce_columns");
@@ -70,11 +77,13 @@ class Reduce {
     args.value(parts);
     // Few items are shared out one by one; many in groups, each of which costs a start.
     const auto items = owners * parts;
-    enqueue(finished(args), kernel, items, items >= 512 * units ? 64 : 1);
+    enqueue(finished(args), kernel, items, !cpu || items >= 512 * units ? 64 : 1);
     if (parts > 1) combine(states, parts);
   }
 
  private:
+  std::int64_t lanes() const { return device_profile(call_.queue).is_cpu ? kLanes : 1; }
+
   KernelPtr kernel_of(const char* name) const {
     const auto dtype = x_.dtype();
     return op_kernel(
@@ -88,7 +97,7 @@ class Reduce {
     return type_macros("T", dtype) + type_macros("Y", y_.dtype()) +
            define("ACC", compute_type(acc)) + define(info_.macro, 1) +
            define("LOWEST", lowest_of(acc)) + define("HIGHEST", highest_of(acc)) +
-           define("LANES", kLanes) + define("WG_MAX", kGroup);
+           define("LANES", lanes()) + define("WG_MAX", kGroup);
   }
 
   // With one part nothing is written there.

@@ -26,6 +26,8 @@ POS scaled(POS o, POS from, POS to) {
 }
 
 // OpenCL C has a function called upsample, hence the longer name.
+// coalescing(upsample_forward): neighbouring items write neighbours and read the same or near
+// elements of a row.
 __kernel void upsample_forward(__global const T* x, __global T* y, long8 at, ulong n, POS H, POS W,
                                POS OH, POS OW) {
   const ulong i = get_global_id(0);
@@ -69,6 +71,10 @@ POS last_output(POS i, POS from, POS to) {
   return from == 1 ? to - 1 : clamp((i + 2) * to / from + 2, (POS)0, to - 1);
 }
 
+// occupancy(upsample_backward): positions of 64 bits, which only huge images need, take 55
+// registers, of which Vega has few.
+// coalescing(upsample_backward): neighbouring items write neighbours and walk near elements of the
+// same rows of dy.
 __kernel void upsample_backward(__global const T* dy, __global T* dx, long8 at, ulong n, POS H,
                                 POS W, POS OH, POS OW) {
   const ulong i = get_global_id(0);

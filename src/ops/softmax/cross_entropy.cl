@@ -7,6 +7,8 @@
 
 #define X(i) LOAD_T(x, row* n + (i))
 
+// coalescing(cross_entropy, cross_entropy_backward, cross_entropy_probabilities): a group strides
+// through its row by its size; an item alone only has rows of under 64 elements.
 __kernel void cross_entropy(__global const T* x, __global const long* labels, __global T* losses,
                             __global int* bad, long8 at, long rows, long n, ACC smoothing,
                             long ignored) {

@@ -3,6 +3,8 @@
 
 #define BLOCK 64
 
+// coalescing(cumsum): neighbouring items read and write neighbours where inner > 1; along the last
+// axis each walks its own row, because a running sum is taken in one order.
 __kernel void cumsum(__global const T* x, __global Y* y, long8 at, long outer, long n, long inner,
                      int reverse) {
   x += at.s0, y += at.s1;

@@ -32,9 +32,11 @@ void set_row_variants(OpDef& op, const char* item, const char* group, const char
 KernelPtr team_kernel(const Queue& queue, const char* path, const char* kernel, DType dtype,
                       Team team, std::int64_t bits, const std::string& more) {
   const bool group = team == Team::group;
+  // On a GPU more accumulators of an item alone would end up in memory.
+  const std::int64_t lanes = group ? 1 : device_profile(queue).is_cpu ? 16 : 4;
   return op_kernel(queue, {path, kernel, {static_cast<std::int64_t>(dtype), group ? 1 : 0, bits}},
                    [&] {
-                     return t_and_acc(dtype) + define("LANES", group ? 1 : 16) +
+                     return t_and_acc(dtype) + define("LANES", lanes) +
                             (group ? define("GROUP", 1) + define("WG_MAX", kGroup) : "") + more;
                    });
 }

@@ -10,6 +10,9 @@
   const long row = ROW;    \
   const long start = row / inner * n * inner + row % inner
 
+// coalescing(softmax, log_softmax, softmax_backward, log_softmax_backward): a group strides through
+// its row by its size; where an item owns a row, rows are short or side by side (inner >= 32), so
+// that neighbours read neighbours or one line.
 __kernel void softmax(__global const T* x, __global T* y, long8 at, long outer, long n,
                       long inner) {
   TEAM_MEMORY;

@@ -14,6 +14,7 @@ bool comes_before(ACC a, long i, ACC b, long j, int largest) {
   return largest ? a > b : a < b;
 }
 
+// coalescing(topk): a group strides through its row by its size; results are k elements of a row.
 __kernel void topk(__global const T* x, __global T* values, __global long* indices, long8 at,
                    long outer, long n, long inner, long k, int largest) {
 #if defined(GROUP)
@@ -59,6 +60,8 @@ __kernel void topk(__global const T* x, __global T* values, __global long* indic
 }
 
 // A work-item owns a row of dx (outer, n, inner).
+// coalescing(topk_backward): neighbouring items write neighbours where inner > 1, else each its own
+// row of dx: a gradient of few elements in many zeros.
 __kernel void topk_backward(__global const T* dy, __global const long* indices, __global T* dx,
                             long8 at, long outer, long n, long inner, long k) {
   dy += at.s0, indices += at.s1, dx += at.s2;

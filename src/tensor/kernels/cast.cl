@@ -99,6 +99,7 @@ float narrowed(double x) {
 #define STORE_DST(p, i, x) (p)[i] = (uchar)((x) != 0)
 #endif
 
+// coalescing(cast): as copy: neighbours write neighbours, reads follow the strides of the view.
 __kernel void cast(__global const SRC* src, __global DST* dst, ulong n, long dst_offset,
                    long src_offset, long8 sizes, long8 dst_strides, long8 src_strides) {
   ulong at = (ulong)get_group_id(0) * get_local_size(0) * ITEMS + get_local_id(0);

@@ -5,6 +5,8 @@
 
 #include "tensor/kernels/index.cl"
 
+// coalescing(copy): neighbouring items write neighbouring elements of dst, whose order the loops
+// follow; reads are as far apart as the view says.
 __kernel void copy(__global const T* src, __global T* dst, ulong n, long dst_offset,
                    long src_offset, long8 sizes, long8 dst_strides, long8 src_strides) {
   ulong at = (ulong)get_group_id(0) * get_local_size(0) * ITEMS + get_local_id(0);

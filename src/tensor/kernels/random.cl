@@ -105,6 +105,8 @@ void store_block(__global DST* dst, ulong n, ulong block, uint2 key) {
 #endif
 }
 
+// coalescing(random): neighbouring items write neighbouring blocks of four elements; the four
+// stores of a warp fill whole lines.
 __kernel void random(__global DST* dst, ulong n, ulong seed) {
   const uint2 key = (uint2)((uint)seed, (uint)(seed >> 32));
   ulong block = (ulong)get_group_id(0) * get_local_size(0) * ITEMS + get_local_id(0);
