@@ -116,7 +116,7 @@ fuzz: build/fuzz/build.ninja  ## libFuzzer over every reader, FUZZ_SECONDS=600 f
 	$(call say,fuzz)
 	@cmake --build --preset fuzz
 	@scripts/fuzz.py --seconds $(FUZZ_SECONDS)
-build/fuzz/build.ninja: fuzz-packages
+build/fuzz/build.ninja: | fuzz-packages
 .PHONY: fuzz-packages
 fuzz-packages:
 	@dpkg-query -W clang-14 libomp-14-dev libclang-rt-14-dev >/dev/null 2>&1 || { \
@@ -134,6 +134,7 @@ test-signals: build  ## SIGINT and SIGTERM at 100 random moments of a training r
 soak: build  ## 20000 training steps with changing shapes: memory, cache directory, losses
 	$(call say,soak)
 	@build/release/bin/soak 20000
+	@OMP_NUM_THREADS=1 build/release/bin/soak 20000 cpu
 
 test-valgrind: build  ## memory of a session on the CPU backend and of the readers (needs valgrind)
 	$(call say,test: valgrind)

@@ -39,7 +39,7 @@ def start(target, seconds):
         directory.mkdir(parents=True, exist_ok=True)
     log = open(BUILD / f"{target}.log", "w", encoding="utf-8", errors="replace")
     return subprocess.Popen(
-        [str(executable(target)), str(corpus), str(SEEDS / target), f"-max_total_time={seconds}", "-max_len=4096", "-timeout=20",
+        [str(executable(target)), str(corpus), str(SEEDS / target), f"-max_total_time={seconds}", "-max_len=4096", "-timeout=300",
          f"-malloc_limit_mb={MALLOC_MB}", f"-rss_limit_mb={MEMORY_MB}", f"-artifact_prefix={findings}/",
          "-print_final_stats=1", "-seed=1"], stdout=log, stderr=log, env=environment())
 

@@ -44,14 +44,17 @@ def interrupt(arguments, number, delay):
     """(exit code, seconds from the signal to the end, lines of the output)."""
     run = subprocess.Popen([str(NETCL), "train", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     time.sleep(delay)
-    began = time.monotonic()
     run.send_signal(number)
-    try:
-        out, errors = run.communicate(timeout=60)
-    except subprocess.TimeoutExpired:
+    seconds, last = 0.0, time.monotonic()
+    while run.poll() is None and seconds < 60:
+        time.sleep(0.01)
+        now = time.monotonic()
+        seconds += min(now - last, 0.2)  # time in which this script itself was stopped does not count
+        last = now
+    if run.poll() is None:
         run.kill()
-        out, errors = run.communicate()
-    return run.returncode, time.monotonic() - began, out, errors
+    out, errors = run.communicate()
+    return run.returncode, seconds, out, errors
 
 
 def problem(code, number, seconds, file, before, out):
