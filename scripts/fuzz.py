@@ -4,8 +4,8 @@
     fuzz.py [--seconds N] [--jobs N] [--keep] [TARGET...]
 
 Each starts from tests/fuzz/corpus/<target>; what it finds goes to build/fuzz/corpus/<target>. --keep
-merges the smallest set of inputs that reaches the same code back into the repository's corpus, up to
-a few KB for each target. An input that ends a target is kept in build/fuzz/findings."""
+adds some of the inputs that reach other code than the repository's corpus to it, a dozen for each
+target. An input that ends a target is kept in build/fuzz/findings."""
 
 import argparse
 import os
@@ -18,8 +18,8 @@ from pathlib import Path
 PROJECT = Path(__file__).resolve().parent.parent
 BUILD = PROJECT / "build" / "fuzz"
 SEEDS = PROJECT / "tests" / "fuzz" / "corpus"
-KEPT_BYTES = 6000      # for each target, besides the seeds that are there
-KEPT_INPUT = 600       # larger ones are not worth keeping
+KEPT_FILES = 12        # for each target, besides the seeds that are there
+KEPT_INPUT = 400       # bytes; larger ones are not worth keeping
 MALLOC_MB = 256        # one allocation of an input of a few KB
 MEMORY_MB = 2048
 
@@ -79,12 +79,9 @@ def keep(target):
                     str(BUILD / "corpus" / target)], check=True, env=environment(),
                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     known = {seed.read_bytes() for seed in (SEEDS / target).iterdir()}
-    room = KEPT_BYTES
-    for found in sorted(merged.iterdir(), key=lambda f: (f.stat().st_size, f.name)):
-        data = found.read_bytes()
-        if data and data not in known and len(data) <= room:
-            room -= len(data)
-            (SEEDS / target / found.name).write_bytes(data)
+    found = [f for f in sorted(merged.iterdir(), key=lambda f: (f.stat().st_size, f.name)) if f.read_bytes() not in known]
+    for one in found[::max(1, -(-len(found) // KEPT_FILES))]:  # of all sizes
+        (SEEDS / target / one.name).write_bytes(one.read_bytes())
 
 
 def main():

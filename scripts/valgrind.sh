@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Leaks and errors of memory in netcl's own code: tests of the CPU backend, files, autograd and training in valgrind. What
+# Leaks and errors of memory in netcl's own code: training, files and ops on the CPU backend in valgrind. What
 # libraries keep until the process ends is in cmake/valgrind.supp, with reasons.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -20,11 +20,9 @@ check() {
       echo "FAILED $name: exit code $?"; tail -n 40 "$out/$name.log"; errors=$((errors + 1)); return; }
   echo "ok     $name"
 }
-check session   "$bin/soak" 120 cpu
-check files     "$bin/fuzz_replay" tests/fuzz/corpus 60
-check autograd  "$bin/autograd_test" --gtest_filter='-*gradcheck*:*Threads*'
-check tensor    "$bin/tensor_test" --gtest_filter='-*Large*:*Threads*:*Process*'
-check nn        "$bin/nn_test" --gtest_filter='Module.*:ModelFile.round_trip:ModelFile.mistakes_are_named'
-check cli       "$bin/netcl" env
+check session "$bin/soak" --compare "$out/losses" cpu
+check files "$bin/fuzz_replay" tests/fuzz/corpus 60
+check ops "$bin/netcl" selftest --device cpu --quick --filter 'add/host/f32,softmax/host/f32,sum/host/f32,layer_norm/host/f32,conv2d/host/f32/1x*'
+check env "$bin/netcl" env
 [ "$errors" = 0 ] && echo "valgrind: no errors, no leaks of netcl"
 exit "$errors"

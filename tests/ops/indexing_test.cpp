@@ -152,6 +152,8 @@ TEST(Joining, refuses_tensors_that_do_not_fit) {
     EXPECT_THROW(ops::concat({x, numbers(queue, {2, 4})}, 0), ShapeError);
     EXPECT_THROW(ops::concat({x, numbers(queue, {3})}, 0), ShapeError);
     EXPECT_THROW(ops::concat({x, x}, 2), ShapeError);
+    const auto vast = Tensor::empty(queue, {0, INT64_MAX / 2 + 1});
+    EXPECT_THROW(ops::concat({vast, vast}, 1), ShapeError);
     EXPECT_THROW(ops::concat({x, numbers(queue, {2, 3}, DType::int32)}), DtypeError);
     EXPECT_THROW(ops::stack({x, numbers(queue, {3, 2})}), ShapeError);
     EXPECT_THROW(ops::stack({x, x}, 3), ShapeError);

@@ -35,7 +35,10 @@ std::vector<TensorSpec> infer_concat(const OpSpec& spec) {
     if (!fits)
       fail<ShapeError>("[concat] the shapes must agree on all axes but {}: {} and, at {}, {}", axis,
                        spec.shape(0).to_string(), i, shape.to_string());
-    sizes[static_cast<std::size_t>(axis)] += shape[axis];
+    // Where another axis is 0 this one may have any size.
+    auto& joined = sizes[static_cast<std::size_t>(axis)];
+    check<ShapeError>(!__builtin_add_overflow(joined, shape[axis], &joined),
+                      "[concat] the sizes of axis {} must add up to 63 bits at most", axis);
   }
   return {{Shape(std::move(sizes)), spec.dtype()}};
 }
