@@ -13,6 +13,7 @@ namespace netcl {
 namespace {
 
 constexpr const char* kPath = "ops/norm/rows.cl";
+constexpr const char* kVectorPath = "ops/norm/rows_vectors.cl";
 
 enum class Kind { layer, rms, group };
 
@@ -109,6 +110,11 @@ KernelPtr kernel_of(const NormInfo& info, const OpCall& call, const char* name, 
   return team_kernel(call.queue, kPath, name, call.dtype(), team, rms, define("RMS", rms));
 }
 
+KernelPtr vector_kernel_of(const NormInfo& info, const OpCall& call, const char* name) {
+  const std::int64_t rms = info.rms() ? 1 : 0;
+  return vector_kernel(call.queue, kVectorPath, name, call.dtype(), rms, define("RMS", rms));
+}
+
 OpArgs& sizes(OpArgs& args, const NormPlan& plan) {
   return args.value(plan.rows).value(plan.n).value(plan.groups).value(plan.span);
 }
@@ -123,6 +129,10 @@ void run(const NormInfo& info, const OpCall& call, Team team) {
   args.tensor(call.outputs[0]);
   sizes(args, plan).value(flag(call.has(1))).value(flag(call.has(2)));
   args.number(call.attributes.number("eps"), call.dtype());
+  const RowPlan rows{plan.rows, plan.n, 1};
+  if (in_vectors(call.queue, rows, team))
+    return enqueue_blocks(call.queue, vector_kernel_of(info, call, "norm_forward"), std::move(args),
+                          rows);
   enqueue_teams(call.queue, kernel_of(info, call, "norm_forward", team), args, team, plan.rows);
 }
 
@@ -134,6 +144,18 @@ std::int64_t parts_of(const OpCall& call, const NormPlan& plan) {
   return std::clamp<std::int64_t>(parts, 1, std::max<std::int64_t>(plan.batch(), 1));
 }
 
+// dscale and dshift from sums (2, parts, channels).
+void store_parameters(const OpCall& call, const Tensor& sums) {
+  const auto total =
+      sums.size(1) == 1
+          ? sums
+          : apply("sum", {sums}, {{"axes", std::vector<std::int64_t>{1}}, {"keepdim", true}});
+  for (std::int64_t i = 0; i < 2; ++i) {
+    const auto& output = call.outputs[static_cast<std::size_t>(i) + 1];
+    output.copy_from(total.select(0, i).reshape(output.shape().sizes()));
+  }
+}
+
 void run_parameters(const NormInfo& info, const OpCall& call, const NormPlan& plan,
                     const Tensor& means, const Tensor& inverses) {
   const auto parts = parts_of(call, plan);
@@ -143,14 +165,26 @@ void run_parameters(const NormInfo& info, const OpCall& call, const NormPlan& pl
   sizes(args, plan).value(parts);
   enqueue_items(call.queue, kernel_of(info, call, "norm_parameters", Team::item), args,
                 plan.channels() * parts);
-  const auto total =
-      parts == 1
-          ? sums
-          : apply("sum", {sums}, {{"axes", std::vector<std::int64_t>{1}}, {"keepdim", true}});
-  for (std::int64_t i = 0; i < 2; ++i) {
-    const auto& output = call.outputs[static_cast<std::size_t>(i) + 1];
-    output.copy_from(total.select(0, i).reshape(output.shape().sizes()));
-  }
+  store_parameters(call, sums);
+}
+
+// dx, and per work-item the sums over its rows for the parameters.
+void run_backward_vectors(const NormInfo& info, const OpCall& call, const NormPlan& plan) {
+  const auto& x = call.inputs[0];
+  // Few parts: each has sums of its own, which are added up in the end.
+  const std::int64_t wanted = 4 * device_profile(call.queue).compute_units;
+  const auto block = static_cast<std::int64_t>(ceil_div(plan.rows, wanted));
+  const auto parts = static_cast<std::int64_t>(ceil_div(plan.rows, block));
+  const auto sums =
+      Tensor::empty(call.queue, Shape{2, parts, plan.channels()}, compute_dtype(call.dtype()));
+  OpArgs args;
+  args.tensor(x).tensor(call.has(1) ? call.inputs[1] : x).tensor(call.inputs[2]);
+  args.tensor(call.outputs[0]).tensor(sums);
+  sizes(args, plan).value(flag(call.has(1))).number(call.attributes.number("eps"), call.dtype());
+  args.value(block).value(parts);
+  args.enqueue(call.queue, vector_kernel_of(info, call, "norm_backward"),
+               static_cast<std::size_t>(parts), 1);
+  store_parameters(call, sums);
 }
 
 void run_backward(const NormInfo& info, const OpCall& call, Team team) {
@@ -161,6 +195,8 @@ void run_backward(const NormInfo& info, const OpCall& call, Team team) {
     return;
   }
   const auto plan = plan_of(info.kind, x.shape(), call.attributes);
+  if (in_vectors(call.queue, {plan.rows, plan.n, 1}, team))
+    return run_backward_vectors(info, call, plan);
   const auto acc = compute_dtype(call.dtype());
   const auto means = Tensor::empty(call.queue, Shape{plan.rows}, acc);
   const auto inverses = Tensor::empty(call.queue, Shape{plan.rows}, acc);

@@ -15,6 +15,7 @@ namespace netcl {
 namespace {
 
 constexpr const char* kPath = "ops/softmax/cross_entropy.cl";
+constexpr const char* kVectorPath = "ops/softmax/cross_entropy_rows.cl";
 
 RowPlan plan_of(const OpCall& call) { return plan_rows(call.inputs[0].shape(), 1); }
 
@@ -68,8 +69,13 @@ OpArgs row_args(const OpCall& call, const RowPlan& plan, const Tensor& targets,
   return args;
 }
 
-KernelPtr kernel_of(const OpCall& call, const char* name, Team team) {
-  return team_kernel(call.queue, kPath, name, call.dtype(), team);
+void enqueue_rows(const OpCall& call, const char* name, Team team, const RowPlan& plan,
+                  OpArgs args) {
+  if (in_vectors(call.queue, plan, team))
+    return enqueue_blocks(call.queue, vector_kernel(call.queue, kVectorPath, name, call.dtype()),
+                          std::move(args), plan);
+  enqueue_teams(call.queue, team_kernel(call.queue, kPath, name, call.dtype(), team), args, team,
+                plan.rows());
 }
 
 // Labels are checked on the device; reading the verdict waits for it. Losses are read soon anyway,
@@ -78,8 +84,7 @@ void run_labels(const OpCall& call, Team team) {
   const auto plan = plan_of(call);
   const auto bad = Tensor::full(call.queue, Shape{1}, INT_MAX, DType::int32);
   const auto targets = targets_of(call);
-  enqueue_teams(call.queue, kernel_of(call, "cross_entropy", team),
-                row_args(call, plan, targets, &bad), team, plan.rows());
+  enqueue_rows(call, "cross_entropy", team, plan, row_args(call, plan, targets, &bad));
   cl::run_check([op = call.op.name, classes = plan.n, labels = call.inputs[1], bad] {
     const auto row = static_cast<std::int64_t>(bad.item());
     if (row == INT_MAX) return;
@@ -90,8 +95,7 @@ void run_labels(const OpCall& call, Team team) {
 void run_plain(const char* name, const OpCall& call, Team team) {
   const auto plan = plan_of(call);
   const auto targets = targets_of(call);
-  enqueue_teams(call.queue, kernel_of(call, name, team), row_args(call, plan, targets), team,
-                plan.rows());
+  enqueue_rows(call, name, team, plan, row_args(call, plan, targets));
 }
 
 // ---- host

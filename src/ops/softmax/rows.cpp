@@ -1,11 +1,37 @@
 #include "ops/softmax/rows.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 
 namespace netcl {
 namespace {
 
 constexpr std::int64_t kGroup = 256;
+constexpr std::int64_t kBlockElements = 16384;  // of the rows of a work-item
+constexpr std::int64_t kBlocksPerUnit = 8;
+
+// What vectors.cl needs beyond vector_macros: the types of halves and of lane numbers.
+std::string row_macros(DType dtype) {
+  const bool doubles = dtype == DType::float64;
+  const auto acc = compute_type(dtype);
+  const std::int64_t vec = doubles ? 8 : 16;
+  const auto integers = fmt::format("{}{}", doubles ? "long" : "int", vec);
+  std::vector<std::string> numbers;
+  for (std::int64_t l = 0; l < vec; ++l) numbers.push_back(std::to_string(l));
+  auto text = vector_macros(dtype, vec) + define("LANEV", integers) +
+              define("LANES", fmt::format("(({})({}))", integers, join(numbers, ", ")));
+  for (const int width : {2, 4, 8})
+    text += define(fmt::format("ACC{}", width), fmt::format("{}{}", acc, width));
+  text += dtype == DType::float16
+              ? fmt::format("#define STOREV(p, i, v) vstore_half{}_rte(v, 0, (p) + (i))\n", vec)
+              : fmt::format("#define STOREV(p, i, v) vstore{}(v, 0, (p) + (i))\n", vec);
+  if (dtype != DType::float16) text += define("SAME", 1);
+  if (!doubles)
+    text += define("FLOATS", 1) + "#define AS_LANES(v) as_int16(v)\n" +
+            "#define AS_ACCV(v) as_float16(v)\n";
+  return text;
+}
 
 }  // namespace
 
@@ -55,6 +81,29 @@ void enqueue_items(const Queue& queue, const KernelPtr& kernel, const OpArgs& ar
   const bool few = profile.is_cpu && items < 512 * static_cast<std::int64_t>(profile.compute_units);
   const auto local = static_cast<std::int64_t>(clamped_local(kernel, few ? 1 : 64));
   args.enqueue(queue, kernel, rounded_up(items, local), local);
+}
+
+bool in_vectors(const Queue& queue, const RowPlan& plan, Team team) {
+  return team == Team::item && plan.inner == 1 && plan.n > 0 && device_profile(queue).is_cpu;
+}
+
+KernelPtr vector_kernel(const Queue& queue, const char* path, const char* kernel, DType dtype,
+                        std::int64_t bits, const std::string& more) {
+  return op_kernel(queue, {path, kernel, {static_cast<std::int64_t>(dtype), bits}},
+                   [&] { return t_and_acc(dtype) + row_macros(dtype) + more; });
+}
+
+std::int64_t rows_per_item(const Queue& queue, const RowPlan& plan) {
+  const std::int64_t items = kBlocksPerUnit * device_profile(queue).compute_units;
+  const auto shared = static_cast<std::int64_t>(ceil_div(plan.rows(), items));
+  const auto worth = std::max<std::int64_t>(kBlockElements / std::max<std::int64_t>(plan.n, 1), 1);
+  return std::max<std::int64_t>(std::min(shared, worth), 1);
+}
+
+void enqueue_blocks(const Queue& queue, const KernelPtr& kernel, OpArgs args, const RowPlan& plan) {
+  const auto block = rows_per_item(queue, plan);
+  args.value(block).enqueue(queue, kernel, std::max<std::size_t>(ceil_div(plan.rows(), block), 1),
+                            1);
 }
 
 void check_floating(const OpSpec& spec, std::size_t input) {

@@ -33,6 +33,16 @@ void enqueue_teams(const Queue& queue, const KernelPtr& kernel, const OpArgs& ar
 void enqueue_items(const Queue& queue, const KernelPtr& kernel, const OpArgs& args,
                    std::int64_t items);
 
+// On a CPU rows whose elements lie one after the other are computed in vectors (vectors.cl), many
+// rows by one work-item.
+bool in_vectors(const Queue& queue, const RowPlan& plan, Team team);
+KernelPtr vector_kernel(const Queue& queue, const char* path, const char* kernel, DType dtype,
+                        std::int64_t bits = 0, const std::string& more = {});
+// Rows of a work-item: enough to be worth its start, few enough to keep all cores busy.
+std::int64_t rows_per_item(const Queue& queue, const RowPlan& plan);
+// Adds the number of rows per item to the arguments.
+void enqueue_blocks(const Queue& queue, const KernelPtr& kernel, OpArgs args, const RowPlan& plan);
+
 // Floating, but not bfloat16; the message names the op.
 void check_floating(const OpSpec& spec, std::size_t input = 0);
 void check_same(const OpSpec& spec, std::size_t a, std::size_t b);  // shapes and dtypes

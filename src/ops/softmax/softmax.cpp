@@ -12,6 +12,7 @@ namespace netcl {
 namespace {
 
 constexpr const char* kPath = "ops/softmax/softmax.cl";
+constexpr const char* kVectorPath = "ops/softmax/softmax_rows.cl";
 
 enum class Kind { softmax, log_softmax, softmax_backward, log_softmax_backward };
 
@@ -108,10 +109,15 @@ void reference(Kind kind, RefCall& call) {
 
 void run(const char* kernel_name, const OpCall& call, Team team) {
   const auto plan = plan_of(call);
-  const auto kernel = team_kernel(call.queue, kPath, kernel_name, call.dtype(), team);
   OpArgs args;
   for (const auto& input : call.inputs) args.tensor(input);
-  args.tensor(call.outputs[0]).value(plan.outer).value(plan.n).value(plan.inner);
+  args.tensor(call.outputs[0]).value(plan.outer).value(plan.n);
+  if (in_vectors(call.queue, plan, team))
+    return enqueue_blocks(call.queue,
+                          vector_kernel(call.queue, kVectorPath, kernel_name, call.dtype()),
+                          std::move(args), plan);
+  args.value(plan.inner);
+  const auto kernel = team_kernel(call.queue, kPath, kernel_name, call.dtype(), team);
   enqueue_teams(call.queue, kernel, args, team, plan.rows());
 }
 

@@ -1,0 +1,137 @@
+// Rows in vectors, for CPUs: a work-item owns `block` neighbouring rows of n elements, which lie
+// one after the other. The elements that do not fill a vector are read together with some before
+// them (the vector at REST), or with n < VEC through an array, so that none is computed alone.
+// Defines: T, ACC, those of vector_macros and row_macros (ops/softmax/rows.h).
+
+#define BLOCK_OF(rows)                       \
+  long row = (long)get_global_id(0) * block; \
+  const long last_row = min((long)(rows), row + block)
+#define FOR_BLOCK(rows) \
+  BLOCK_OF(rows);       \
+  for (; row < last_row; ++row)
+
+#define FOR_VECTORS(i) for (long i = 0; i + VEC <= n; i += VEC)
+#define REST (n - VEC)
+#define HAS_REST (n % VEC != 0)
+
+#define PLUS(a, b) ((a) + (b))
+// NaN may get lost here: those who need it find it in the sums.
+#define LARGER(a, b) ((a) > (b) ? (a) : (b))
+
+#if VEC == 16
+#define HALVES(v, OP) ACC8 v8 = OP(v.lo, v.hi)
+#else
+#define HALVES(v, OP) ACC8 v8 = v
+#endif
+#define FOLD(v, OP)                 \
+  HALVES(v, OP);                    \
+  const ACC4 v4 = OP(v8.lo, v8.hi); \
+  const ACC2 v2 = OP(v4.lo, v4.hi); \
+  return OP(v2.x, v2.y)
+
+ACC sum_lanes(ACCV v) { FOLD(v, PLUS); }
+ACC largest_lane(ACCV v) { FOLD(v, LARGER); }
+
+// `v` in the last `count` lanes, or in the first; `other` in the rest.
+ACCV last_lanes(ACCV v, ACCV other, long count) {
+  return LANES >= (LANEV)(VEC - count) ? v : other;
+}
+ACCV first_lanes(ACCV v, ACCV other, long count) { return LANES < (LANEV)count ? v : other; }
+
+// The n < VEC elements at p; `other` in the lanes behind them.
+ACCV load_few(__global const T* p, long n, ACC other) {
+  ACC lanes[VEC];
+  STORE_LANES((ACCV)other, lanes);
+  for (long l = 0; l < n; ++l) lanes[l] = LOAD_T(p, l);
+  return VLOAD(0, lanes);
+}
+void store_few(ACCV v, __global T* p, long n) {
+  ACC lanes[VEC];
+  STORE_LANES(v, lanes);
+  for (long l = 0; l < n; ++l) STORE_T(p, l, lanes[l]);
+}
+
+// exp to one ulp; NaN stays, what is below the normal numbers becomes 0. x = k log 2 + r and a
+// polynomial for exp(r), because libraries take vectors apart.
+#ifdef FLOATS
+ACCV exp_vector(ACCV x) {
+  x = x > (ACCV)89.0f ? (ACCV)89.0f : x;
+  x = x < (ACCV)-87.3f ? (ACCV)-87.4f : x;
+  // Adding 3 * 2^22 leaves no room for fractions: the lowest bits are k.
+  const ACCV shifted = fma(x, (ACCV)1.44269504f, (ACCV)12582912.0f), k = shifted - 12582912.0f;
+  const ACCV r = fma(k, (ACCV)-1.42860677e-6f, fma(k, (ACCV)-0.693145751953125f, x));
+  ACCV p = fma((ACCV)0.0013814318f, r, (ACCV)0.008368852f);
+  p = fma(p, r, (ACCV)0.0416684f);
+  p = fma(p, r, (ACCV)0.1666652f);
+  p = fma(p, r, (ACCV)0.49999994f);
+  p = fma(p, r * r, r) + (ACCV)1.0f;
+  // 2^(k - 1), then 2: the largest k has no float of its own.
+  return p * AS_ACCV((AS_LANES(shifted) - (0x4b400000 - 126)) << 23) * (ACCV)2.0f;
+}
+#else
+#define exp_vector(x) exp(x)
+#endif
+
+// One element of each of VEC rows, `step` apart, and back.
+#if VEC == 16
+#define LOAD_ROWS(p, step)                                                                      \
+  ((ACCV)(LOAD_T(p, 0), LOAD_T(p, step), LOAD_T(p, 2 * step), LOAD_T(p, 3 * step),              \
+          LOAD_T(p, 4 * step), LOAD_T(p, 5 * step), LOAD_T(p, 6 * step), LOAD_T(p, 7 * step),   \
+          LOAD_T(p, 8 * step), LOAD_T(p, 9 * step), LOAD_T(p, 10 * step), LOAD_T(p, 11 * step), \
+          LOAD_T(p, 12 * step), LOAD_T(p, 13 * step), LOAD_T(p, 14 * step), LOAD_T(p, 15 * step)))
+#else
+#define LOAD_ROWS(p, step)                                                         \
+  ((ACCV)(LOAD_T(p, 0), LOAD_T(p, step), LOAD_T(p, 2 * step), LOAD_T(p, 3 * step), \
+          LOAD_T(p, 4 * step), LOAD_T(p, 5 * step), LOAD_T(p, 6 * step), LOAD_T(p, 7 * step)))
+#endif
+void store_rows(ACCV v, __global T* p, long step) {
+  ACC lanes[VEC];
+  STORE_LANES(v, lanes);
+  for (int l = 0; l < VEC; ++l) STORE_T(p, l * step, lanes[l]);
+}
+
+// ACC total = OP over all vectors of the row of `element`, an expression in their place i; several
+// accumulators, because one would wait for itself.
+#define REDUCE_VECTORS(total, START, OP, fold, element)   \
+  ACC total;                                              \
+  {                                                       \
+    ACCV s0 = (ACCV)(START), s1 = s0, s2 = s0, s3 = s0;   \
+    long base = 0;                                        \
+    for (; base + 4 * VEC <= n; base += 4 * VEC) {        \
+      {                                                   \
+        const long i = base;                              \
+        const ACCV e = (element);                         \
+        s0 = OP(s0, e);                                   \
+      }                                                   \
+      {                                                   \
+        const long i = base + VEC;                        \
+        const ACCV e = (element);                         \
+        s1 = OP(s1, e);                                   \
+      }                                                   \
+      {                                                   \
+        const long i = base + 2 * VEC;                    \
+        const ACCV e = (element);                         \
+        s2 = OP(s2, e);                                   \
+      }                                                   \
+      {                                                   \
+        const long i = base + 3 * VEC;                    \
+        const ACCV e = (element);                         \
+        s3 = OP(s3, e);                                   \
+      }                                                   \
+    }                                                     \
+    for (; base + VEC <= n; base += VEC) {                \
+      const long i = base;                                \
+      const ACCV e = (element);                           \
+      s0 = OP(s0, e);                                     \
+    }                                                     \
+    if (HAS_REST) {                                       \
+      const long i = REST;                                \
+      const ACCV e = (element);                           \
+      s1 = OP(s1, last_lanes(e, (ACCV)(START), n % VEC)); \
+    }                                                     \
+    const ACCV s01 = OP(s0, s1), s23 = OP(s2, s3);        \
+    total = fold(OP(s01, s23));                           \
+  }
+#define SUM_VECTORS(total, element) REDUCE_VECTORS(total, (ACC)0, PLUS, sum_lanes, element)
+#define MAX_VECTORS(total, element) \
+  REDUCE_VECTORS(total, (ACC)(-INFINITY), LARGER, largest_lane, element)
