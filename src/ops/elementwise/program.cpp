@@ -2,7 +2,10 @@
 // so that the program cache on disk finds it.
 #include "ops/elementwise/program.h"
 
+#include <algorithm>
+
 #include "base/format.h"
+#include "ops/memory_hints.h"
 
 namespace netcl {
 namespace {
@@ -19,7 +22,7 @@ std::string load_text(DType dtype, DType compute, const std::string& pointer,
   const auto target = vector_type(opencl_type(compute), vec);
   std::string value;
   if (dtype == DType::float16)
-    value = vec > 1 ? fmt::format("vload_half{}(0, {} + {})", vec, pointer, index)
+    value = vec > 1 ? fmt::format("load_halves{}({} + {})", vec, pointer, index)
                     : fmt::format("vload_half({}, {})", index, pointer);
   else if (vec > 1)
     value = fmt::format("vload{}(0, {} + {})", vec, pointer, index);
@@ -34,7 +37,7 @@ std::string store_text(DType dtype, DType compute, const std::string& pointer,
                        const std::string& index, const std::string& value, int vec) {
   const auto type = opencl_type(dtype);
   if (dtype == DType::float16)
-    return vec > 1 ? fmt::format("vstore_half{}_rte({}, 0, {} + {});", vec, value, pointer, index)
+    return vec > 1 ? fmt::format("store_halves{}({}, {} + {});", vec, value, pointer, index)
                    : fmt::format("vstore_half_rte({}, {}, {});", value, index, pointer);
   // A true comparison is 1 for scalars and -1 for vectors: its lowest bit is what counts.
   auto stored = value;
@@ -46,18 +49,6 @@ std::string store_text(DType dtype, DType compute, const std::string& pointer,
                  : fmt::format("{}[{}] = {};", pointer, index, stored);
 }
 
-// Compilers that can ask for memory ahead of its use, and write past the caches.
-constexpr const char* kMemoryHints =
-    "#ifdef __has_builtin\n"
-    "#if __has_builtin(__builtin_prefetch)\n"
-    "#define FETCH(p) __builtin_prefetch(p)\n"
-    "#endif\n"
-    "#if __has_builtin(__builtin_nontemporal_store)\n"
-    "#define STREAM(v, p) __builtin_nontemporal_store(v, p)\n"
-    "#endif\n"
-    "#endif\n"
-    "#ifndef FETCH\n#define FETCH(p)\n#endif\n"
-    "#ifndef STREAM\n#define STREAM(v, p) *(p) = (v)\n#endif\n";
 constexpr std::size_t kFetchAhead = 2048;  // bytes
 constexpr std::size_t kFetched = 64;       // bytes, by one FETCH
 
@@ -128,6 +119,10 @@ class Writer {
     }
     line("#define larger(x, z) ((((x) != (x)) | ((x) > (z))) ? (x) : (z))");
     line("#define smaller(x, z) ((((x) != (x)) | ((x) < (z))) ? (x) : (z))");
+    const auto is_half = [](const ElementOperand& one) { return one.dtype == DType::float16; };
+    if (std::any_of(program_.inputs.begin(), program_.inputs.end(), is_half) ||
+        std::any_of(program_.outputs.begin(), program_.outputs.end(), is_half))
+      text_ += half_vectors();
     text_ += program_.preamble;
   }
 

@@ -20,6 +20,7 @@ BatchPlan plan_batch(const Shape& shape) {
 namespace {
 
 constexpr const char* kPath = "ops/norm/batch.cl";
+constexpr const char* kVectorPath = "ops/norm/batch_vectors.cl";
 
 // ---- validation
 
@@ -88,6 +89,26 @@ OpArgs& element_sizes(OpArgs& args, const OpCall& call, const BatchPlan& plan) {
   return args.value(call.inputs[0].numel()).value(plan.channels).value(plan.span);
 }
 
+// ---- CPUs: rows of neighbours that share a channel, in vectors
+
+bool takes_vectors(const OpCall& call, Team team) {
+  return team == Team::item && device_profile(call.queue).is_cpu;
+}
+
+void enqueue_vectors(const OpCall& call, const char* name, OpArgs args, const RowPlan& rows) {
+  enqueue_blocks(call.queue, vector_kernel(call.queue, kVectorPath, name, call.dtype()),
+                 std::move(args), rows);
+}
+
+// The rows of x: of `span` elements, or with span 1 of one element of each channel.
+RowPlan element_rows(const BatchPlan& plan) {
+  return plan.span == 1 ? RowPlan{plan.outer, plan.channels, 1}
+                        : RowPlan{plan.outer * plan.channels, plan.span, 1};
+}
+OpArgs& row_sizes(OpArgs& args, const BatchPlan& plan) {
+  return args.value(element_rows(plan).outer).value(plan.channels).value(plan.span);
+}
+
 RowPlan rows_of(const OpCall& call) {
   const auto plan = plan_batch(call.inputs[0].shape());
   return {plan.channels, plan.count(), 1};
@@ -98,23 +119,35 @@ void run_train(const OpCall& call, Team team) {
   OpArgs statistics;
   statistics.tensor(call.inputs[0]).tensor(call.outputs[1]).tensor(call.outputs[2]);
   channel_sizes(statistics, plan).number(call.attributes.number("eps"), call.dtype());
-  enqueue_teams(call.queue, kernel_of(call, "batch_statistics", team), statistics, team,
-                plan.channels);
+  const bool vectors = takes_vectors(call, team);
+  if (vectors)
+    enqueue_vectors(call, "batch_statistics", std::move(statistics),
+                    {plan.channels, plan.count(), 1});
+  else
+    enqueue_teams(call.queue, kernel_of(call, "batch_statistics", team), statistics, team,
+                  plan.channels);
   OpArgs args;
   for (const auto& input : call.inputs) args.tensor(input);
   args.tensor(call.outputs[1]).tensor(call.outputs[2]).tensor(call.outputs[0]);
+  if (vectors) {
+    row_sizes(args, plan);
+    return enqueue_vectors(call, "batch_apply", std::move(args), element_rows(plan));
+  }
   element_sizes(args, call, plan);
   enqueue_items(call.queue, kernel_of(call, "batch_apply", Team::item), args,
                 static_cast<std::int64_t>(ceil_div(call.inputs[0].numel(), length_of(call))));
 }
 
 void run_inference(const OpCall& call, const char* kernel, std::int64_t per_item) {
+  const auto plan = plan_batch(call.inputs[0].shape());
+  const bool vectors = takes_vectors(call, Team::item);
   OpArgs args;
   for (const auto& input : call.inputs) args.tensor(input);
   args.tensor(call.outputs[0]);
-  element_sizes(args, call, plan_batch(call.inputs[0].shape()));
+  vectors ? row_sizes(args, plan) : element_sizes(args, call, plan);
   args.value(static_cast<std::int32_t>(call.attributes.flag("fuse_relu") ? 1 : 0));
   args.number(call.attributes.number("eps"), call.dtype());
+  if (vectors) return enqueue_vectors(call, "batch_folded", std::move(args), element_rows(plan));
   enqueue_items(call.queue, kernel_of(call, kernel, Team::item), args,
                 static_cast<std::int64_t>(ceil_div(call.inputs[0].numel(), per_item)));
 }
@@ -132,10 +165,18 @@ void run_backward(const OpCall& call, Team team) {
   first.tensor(x).tensor(call.inputs[2]).tensor(call.inputs[3]).tensor(call.inputs[4]);
   first.tensor(call.outputs[1]).tensor(call.outputs[2]).tensor(sums);
   channel_sizes(first, plan);
-  enqueue_teams(call.queue, kernel_of(call, "batch_sums", team), first, team, plan.channels);
+  const bool vectors = takes_vectors(call, team);
+  if (vectors)
+    enqueue_vectors(call, "batch_sums", std::move(first), {plan.channels, plan.count(), 1});
+  else
+    enqueue_teams(call.queue, kernel_of(call, "batch_sums", team), first, team, plan.channels);
   OpArgs second;
   for (const auto& input : call.inputs) second.tensor(input);
   second.tensor(sums).tensor(call.outputs[0]);
+  if (vectors) {
+    row_sizes(second, plan);
+    return enqueue_vectors(call, "batch_dx", std::move(second), element_rows(plan));
+  }
   element_sizes(second, call, plan);
   enqueue_items(call.queue, kernel_of(call, "batch_dx", Team::item), second,
                 static_cast<std::int64_t>(ceil_div(x.numel(), length_of(call))));

@@ -23,7 +23,7 @@ Statistics statistics_of(__global const T* xs, long n, ACC eps) {
     squares = sum_lanes(d * d);
   } else {
 #if !RMS
-    SUM_VECTORS(sum, LOADV(xs, i));
+    SUM_VECTORS(sum, FIRSTV(xs, i));
     s.mean = sum / (ACC)n;
 #endif
     SUM_VECTORS(all, (LOADV(xs, i) - s.mean) * (LOADV(xs, i) - s.mean));

@@ -10,6 +10,9 @@ namespace netcl {
 namespace {
 
 constexpr const char* kPath = "ops/pool/pool.cl";
+constexpr const char* kPlanesPath = "ops/pool/planes.cl";
+constexpr std::int64_t kLargestWindow = 64;     // pixels that a kernel is written out for
+constexpr std::int64_t kBlockElements = 16384;  // of the planes of a work-item
 
 std::string op_name(bool max, bool adaptive) {
   return fmt::format("{}{}_pool2d", adaptive ? "adaptive_" : "", max ? "max" : "avg");
@@ -173,6 +176,52 @@ void enqueue(const OpCall& call, const PoolGeometry& g, bool max, bool is_backwa
   args.enqueue(call.queue, kernel, WorkSize(rounded_up(n, local)), WorkSize(local));
 }
 
+// ---- CPUs: a work-item per some planes
+
+std::string needs_planes(const OpCall& call, const PoolGeometry& g, bool is_backward,
+                         const ExtendedDeviceProfile& profile) {
+  if (!profile.is_cpu) return "planes are for CPUs";
+  if (g.rows.adaptive()) return "the windows have different sizes";
+  if (g.rows.window * g.columns.window > kLargestWindow) return "the window is large";
+  if (!fits_int(g)) return "positions need 64 bits";
+  if (is_backward && compute_dtype(call.dtype()) != call.dtype())
+    return "sums of a gradient are rounded once";
+  return g.planes >= static_cast<std::int64_t>(profile.compute_units)
+             ? ""
+             : "there are fewer planes than cores";
+}
+
+void enqueue_planes(const OpCall& call, const PoolGeometry& g, bool max, bool is_backward) {
+  const auto dtype = call.dtype();
+  const bool count_padding = !max && g.count_padding;
+  const char* names[] = {"avg_pool_planes", "max_pool_planes", "avg_pool_backward_planes",
+                         "max_pool_backward_planes"};
+  const auto kernel =
+      op_kernel(call.queue,
+                KernelKey(kPlanesPath, names[(is_backward ? 2 : 0) + (max ? 1 : 0)],
+                          {static_cast<std::int64_t>(dtype), count_padding, g.rows.window,
+                           g.columns.window, g.rows.stride, g.columns.stride}),
+                [&] {
+                  return t_and_acc(dtype) + define("MAX", max) +
+                         define("COUNT_PADDING", count_padding) + define("BACKWARD", is_backward) +
+                         define("KH", g.rows.window) + define("KW", g.columns.window) +
+                         define("SH", g.rows.stride) + define("SW", g.columns.stride);
+                });
+  OpArgs args;
+  for (const auto& input : call.inputs) args.tensor(input);
+  for (const auto& output : call.outputs) args.tensor(output);
+  const KernelPairs<std::int32_t> pairs(g);
+  const auto pair = [&](std::size_t i) { args.by_value(&pairs.pairs[i], sizeof pairs.pairs[i]); };
+  args.value(g.planes);
+  pair(0), pair(1), pair(4);  // in, out, padding
+  const std::int64_t items = 8 * device_profile(call.queue).compute_units;
+  const auto pixels = std::max<std::int64_t>(g.rows.in * g.columns.in, 1);
+  const auto block = std::clamp<std::int64_t>(g.planes / items, 1,
+                                              std::max<std::int64_t>(kBlockElements / pixels, 1));
+  args.value(block).enqueue(call.queue, kernel, std::max<std::size_t>(ceil_div(g.planes, block), 1),
+                            1);
+}
+
 // The attributes of the gradient: those of the op, and the size of its image.
 std::vector<Tensor> backward(const OpGradient& g, const std::string& name, bool max) {
   if (!g.wants(0) || !g.dy()) return {Tensor()};
@@ -194,6 +243,13 @@ OpDef make(const std::string& name, bool max, bool is_backward, Geometry geometr
     return geometry(name.c_str(), call.inputs[0].shape(), call.attributes);
   };
   op.host = [=](const OpCall& call) { pool_host(call, geometry_of(call), max, is_backward); };
+  OpVariant planes{is_backward ? "pool_backward.planes" : "pool.planes", "", kPlanesPath};
+  planes.declines = [=](const OpCall& call, const ExtendedDeviceProfile& profile) {
+    return needs_planes(call, geometry_of(call), is_backward, profile);
+  };
+  planes.run = [=](const OpCall& call, const VariantRun&) {
+    enqueue_planes(call, geometry_of(call), max, is_backward);
+  };
   OpVariant narrow{is_backward ? "pool_backward.per_pixel" : "pool.per_element", "", kPath};
   narrow.declines = [=](const OpCall& call, const ExtendedDeviceProfile&) {
     return fits_int(geometry_of(call)) ? "" : "positions need 64 bits";
@@ -205,7 +261,7 @@ OpDef make(const std::string& name, bool max, bool is_backward, Geometry geometr
   wide.run = [=](const OpCall& call, const VariantRun&) {
     enqueue(call, geometry_of(call), max, is_backward, false);
   };
-  op.variants = {narrow, wide};
+  op.variants = {planes, narrow, wide};
   return op;
 }
 

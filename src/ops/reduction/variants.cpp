@@ -4,18 +4,23 @@
 
 #include "ops/kernels.h"
 #include "ops/reduction/reduction.h"
+#include "ops/softmax/rows.h"
 
 namespace netcl {
 namespace {
 
 constexpr const char* kPath = "ops/reduction/reduce.cl";
+constexpr const char* kVectorPath = "ops/reduction/reduce_vectors.cl";
 constexpr std::int64_t kGroup = 256;           // items of a work-group, at most
 constexpr std::int64_t kLanes = 16;            // accumulators of a work-item on a CPU
 constexpr std::int64_t kSideBySide = 32;       // results that a warp of a GPU reads together
 constexpr std::int64_t kChunkElements = 4096;  // of a part: less is not worth a work-item
 constexpr std::int64_t kGpuChunkElements = 128;
 constexpr std::int64_t kMaxParts = 256;
-constexpr std::int64_t kStateBytes = 32;  // at least the largest STATE
+constexpr std::int64_t kStrip = 512;  // results side by side that an item adds up at once
+constexpr std::int64_t kJoined = 16;  // rows taken as one
+constexpr std::int64_t kVectorElements = 16384;  // of a part in vectors
+constexpr std::int64_t kStateBytes = 32;         // at least the largest STATE
 
 const char* lowest_of(DType dtype) {
   return is_floating(dtype) ? "(-INFINITY)" : dtype == DType::int64 ? "LONG_MIN" : "INT_MIN";
@@ -60,6 +65,7 @@ class Reduce {
   }
 
   void chunks(std::int64_t units) const {
+    if (in_vectors()) return plan_.inner == 1 ? row_vectors(units) : column_vectors(units);
     const bool rows = plan_.inner == 1;
     const bool cpu = device_profile(call_.queue).is_cpu;
     const auto strips = static_cast<std::int64_t>(ceil_div(plan_.inner, lanes()));
@@ -84,12 +90,63 @@ class Reduce {
  private:
   std::int64_t lanes() const { return device_profile(call_.queue).is_cpu ? kLanes : 1; }
 
+  // Kinds whose state is one number, of floating elements.
+  bool in_vectors() const {
+    const auto kind = info_.kind;
+    return is_floating(x_.dtype()) && device_profile(call_.queue).is_cpu && !info_.is_arg() &&
+           kind != ReductionKind::var && kind != ReductionKind::logsumexp;
+  }
+
+  // How many items share one of `owners` amounts of work, of so many elements each.
+  static std::int64_t shares(std::int64_t units, std::int64_t owners, std::int64_t elements) {
+    const auto wanted =
+        static_cast<std::int64_t>(ceil_div(16 * units, std::max<std::int64_t>(owners, 1)));
+    return std::clamp<std::int64_t>(wanted, 1,
+                                    std::max<std::int64_t>(elements / kVectorElements, 1));
+  }
+
+  void row_vectors(std::int64_t units) const {
+    const RowPlan rows{plan_.outer, plan_.reduced, 1};
+    const auto parts = shares(units, plan_.outer, plan_.reduced);
+    const auto block = rows_per_item(call_.queue, rows);
+    const auto states = states_of(parts);
+    auto args = OpArgs().tensor(x_).tensor(y_).tensor(states);
+    sizes(args).value(parts);
+    finished(args).value(block);
+    const auto items =
+        parts > 1 ? plan_.outer * parts : static_cast<std::int64_t>(ceil_div(plan_.outer, block));
+    enqueue(args, vector_kernel_of("reduce_rows"), items, 1);
+    if (parts > 1) combine(states, parts);
+  }
+
+  void column_vectors(std::int64_t units) const {
+    const auto joined = plan_.inner * kJoined <= kStrip ? kJoined : 1;
+    const auto strips = joined > 1 ? 1 : static_cast<std::int64_t>(ceil_div(plan_.inner, kStrip));
+    const auto parts = shares(units, plan_.outer * strips,
+                              plan_.reduced * std::min<std::int64_t>(plan_.inner, kStrip));
+    const auto states = states_of(parts);
+    auto args = OpArgs().tensor(x_).tensor(y_).tensor(states);
+    sizes(args).value(plan_.inner).value(parts);
+    finished(args).value(joined);
+    enqueue(args, vector_kernel_of("reduce_columns"), plan_.outer * strips * parts, 1);
+    if (parts > 1) combine(states, parts);
+  }
+
+  KernelPtr vector_kernel_of(const char* name) const {
+    const auto dtype = x_.dtype();
+    return op_kernel(call_.queue,
+                     {kVectorPath,
+                      name,
+                      {static_cast<std::int64_t>(info_.kind), static_cast<std::int64_t>(dtype)}},
+                     [&] { return prologue(dtype) + row_macros(dtype) + define("STRIP", kStrip); });
+  }
+
   KernelPtr kernel_of(const char* name) const {
     const auto dtype = x_.dtype();
     return op_kernel(
         call_.queue,
         {kPath, name, {static_cast<std::int64_t>(info_.kind), static_cast<std::int64_t>(dtype)}},
-        [&] { return prologue(dtype); });
+        [&] { return prologue(dtype) + define("LANES", lanes()); });
   }
 
   std::string prologue(DType dtype) const {
@@ -97,7 +154,7 @@ class Reduce {
     return type_macros("T", dtype) + type_macros("Y", y_.dtype()) +
            define("ACC", compute_type(acc)) + define(info_.macro, 1) +
            define("LOWEST", lowest_of(acc)) + define("HIGHEST", highest_of(acc)) +
-           define("LANES", lanes()) + define("WG_MAX", kGroup);
+           define("WG_MAX", kGroup);
   }
 
   // With one part nothing is written there.

@@ -13,7 +13,7 @@ Row row_of(__global const T* xs, long n) {
     r.top = largest_lane(v);
     r.sum = sum_lanes(first_lanes(exp_vector(v - r.top), (ACCV)(ACC)0, n));
   } else {
-    MAX_VECTORS(top, LOADV(xs, i));
+    MAX_VECTORS(top, FIRSTV(xs, i));
     SUM_VECTORS(sum, exp_vector(LOADV(xs, i) - top));
     r.top = top, r.sum = sum;
   }

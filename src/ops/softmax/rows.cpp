@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "ops/memory_hints.h"
 
 namespace netcl {
 namespace {
@@ -10,28 +11,7 @@ namespace {
 constexpr std::int64_t kGroup = 256;
 constexpr std::int64_t kBlockElements = 16384;  // of the rows of a work-item
 constexpr std::int64_t kBlocksPerUnit = 8;
-
-// What vectors.cl needs beyond vector_macros: the types of halves and of lane numbers.
-std::string row_macros(DType dtype) {
-  const bool doubles = dtype == DType::float64;
-  const auto acc = compute_type(dtype);
-  const std::int64_t vec = doubles ? 8 : 16;
-  const auto integers = fmt::format("{}{}", doubles ? "long" : "int", vec);
-  std::vector<std::string> numbers;
-  for (std::int64_t l = 0; l < vec; ++l) numbers.push_back(std::to_string(l));
-  auto text = vector_macros(dtype, vec) + define("LANEV", integers) +
-              define("LANES", fmt::format("(({})({}))", integers, join(numbers, ", ")));
-  for (const int width : {2, 4, 8})
-    text += define(fmt::format("ACC{}", width), fmt::format("{}{}", acc, width));
-  text += dtype == DType::float16
-              ? fmt::format("#define STOREV(p, i, v) vstore_half{}_rte(v, 0, (p) + (i))\n", vec)
-              : fmt::format("#define STOREV(p, i, v) vstore{}(v, 0, (p) + (i))\n", vec);
-  if (dtype != DType::float16) text += define("SAME", 1);
-  if (!doubles)
-    text += define("FLOATS", 1) + "#define AS_LANES(v) as_int16(v)\n" +
-            "#define AS_ACCV(v) as_float16(v)\n";
-  return text;
-}
+constexpr std::int64_t kFetchAhead = 2048;  // bytes
 
 }  // namespace
 
@@ -81,6 +61,31 @@ void enqueue_items(const Queue& queue, const KernelPtr& kernel, const OpArgs& ar
   const bool few = profile.is_cpu && items < 512 * static_cast<std::int64_t>(profile.compute_units);
   const auto local = static_cast<std::int64_t>(clamped_local(kernel, few ? 1 : 64));
   args.enqueue(queue, kernel, rounded_up(items, local), local);
+}
+
+std::string row_macros(DType dtype) {
+  const bool doubles = dtype == DType::float64;
+  const auto acc = compute_type(dtype);
+  const std::int64_t vec = doubles ? 8 : 16;
+  const auto integers = fmt::format("{}{}", doubles ? "long" : "int", vec);
+  std::vector<std::string> numbers;
+  for (std::int64_t l = 0; l < vec; ++l) numbers.push_back(std::to_string(l));
+  auto text = kMemoryHints + vector_macros(dtype, vec) +
+              define("FETCH_AHEAD", kFetchAhead / static_cast<std::int64_t>(size_of(dtype))) +
+              define("LANEV", integers) +
+              define("LANES", fmt::format("(({})({}))", integers, join(numbers, ", ")));
+  for (const int width : {2, 4, 8})
+    text += define(fmt::format("ACC{}", width), fmt::format("{}{}", acc, width));
+  if (dtype == DType::float16)
+    text += half_vectors() + "#undef LOADV\n#define LOADV(p, i) load_halves16((p) + (i))\n" +
+            "#define STOREV(p, i, v) store_halves16(v, (p) + (i))\n";
+  else
+    text += fmt::format("#define STOREV(p, i, v) vstore{}(v, 0, (p) + (i))\n", vec);
+  if (dtype != DType::float16) text += define("SAME", 1);
+  if (!doubles)
+    text += define("FLOATS", 1) + "#define AS_LANES(v) as_int16(v)\n" +
+            "#define AS_ACCV(v) as_float16(v)\n";
+  return text;
 }
 
 bool in_vectors(const Queue& queue, const RowPlan& plan, Team team) {

@@ -20,7 +20,7 @@ void softmax_few(__global const T* xs, __global T* ys, long n) {
 }
 
 void softmax_row(__global const T* xs, __global T* ys, long n) {
-  MAX_VECTORS(top, LOADV(xs, i));
+  MAX_VECTORS(top, FIRSTV(xs, i));
   const ACCV last = exp_vector(LOADV(xs, REST) - top);
   ACCV s0 = (ACCV)(ACC)0, s1 = s0;
   long i = 0;
@@ -77,7 +77,7 @@ void log_softmax_few(__global const T* xs, __global T* ys, long n) {
 }
 
 void log_softmax_row(__global const T* xs, __global T* ys, long n) {
-  MAX_VECTORS(top, LOADV(xs, i));
+  MAX_VECTORS(top, FIRSTV(xs, i));
   SUM_VECTORS(sum, exp_vector(LOADV(xs, i) - top));
   const ACC shift = log(sum);
   const ACCV last = LOADV(xs, REST);
@@ -128,7 +128,7 @@ __kernel void log_softmax(__global const T* x, __global T* y, long8 at, long row
         const ACC sum = sum_lanes(TERM(v, g));                                            \
         store_few(DX(v, g, sum), ds, n);                                                  \
       } else {                                                                            \
-        SUM_VECTORS(sum, TERM(LOADV(ys, i), LOADV(gs, i)));                               \
+        SUM_VECTORS(sum, TERM(FIRSTV(ys, i), FIRSTV(gs, i)));                             \
         const ACCV last_y = LOADV(ys, REST), last_g = LOADV(gs, REST);                    \
         FOR_VECTORS(i) STOREV(ds, i, DX(LOADV(ys, i), LOADV(gs, i), sum));                \
         if (HAS_REST) STOREV(ds, REST, DX(last_y, last_g, sum));                          \

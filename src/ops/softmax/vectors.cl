@@ -10,6 +10,8 @@
   BLOCK_OF(rows);       \
   for (; row < last_row; ++row)
 
+// A vector of what is read for the first time.
+#define FIRSTV(p, i) (FETCH((p) + (i) + FETCH_AHEAD), LOADV(p, i))
 #define FOR_VECTORS(i) for (long i = 0; i + VEC <= n; i += VEC)
 #define REST (n - VEC)
 #define HAS_REST (n % VEC != 0)

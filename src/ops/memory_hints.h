@@ -1,0 +1,48 @@
+// Macros for kernels that are bound by memory.
+#pragma once
+
+#include <string>
+
+#include "base/format.h"
+
+namespace netcl {
+
+// FETCH(p) asks for memory ahead of its use, STREAM(v, p) writes a vector past the caches, where
+// the compiler has such things; the vector must lie at a multiple of its size.
+inline constexpr const char* kMemoryHints =
+    "#ifdef __has_builtin\n"
+    "#if __has_builtin(__builtin_prefetch)\n"
+    "#define FETCH(p) __builtin_prefetch(p)\n"
+    "#endif\n"
+    "#if __has_builtin(__builtin_nontemporal_store)\n"
+    "#define STREAM(v, p) __builtin_nontemporal_store(v, p)\n"
+    "#endif\n"
+    "#endif\n"
+    "#ifndef FETCH\n#define FETCH(p) ((void)0)\n#endif\n"
+    "#ifndef STREAM\n#define STREAM(v, p) *(p) = (v)\n#endif\n";
+
+// load_halves<n>(p) and store_halves<n>(v, p), wherever they lie: PoCL takes the vectors of
+// vload_half for aligned. There bits are moved as integers, which it takes as they are.
+inline std::string half_vectors() {
+  std::string text;
+  for (const int n : {2, 4, 8, 16})
+    text += fmt::format(
+        "#ifdef POCL_DEVICE_ADDRESS_BITS\n"
+        "float{0} load_halves{0}(__global const half* p) {{\n"
+        "  const ushort{0} bits = vload{0}(0, (__global const ushort*)p);\n"
+        "  return vload_half{0}(0, (const half*)&bits);\n"
+        "}}\n"
+        "void store_halves{0}(float{0} v, __global half* p) {{\n"
+        "  ushort{0} bits;\n"
+        "  vstore_half{0}_rte(v, 0, (half*)&bits);\n"
+        "  vstore{0}(bits, 0, (__global ushort*)p);\n"
+        "}}\n"
+        "#else\n"
+        "#define load_halves{0}(p) vload_half{0}(0, p)\n"
+        "#define store_halves{0}(v, p) vstore_half{0}_rte(v, 0, p)\n"
+        "#endif\n",
+        n);
+  return text;
+}
+
+}  // namespace netcl

@@ -1,0 +1,132 @@
+// Pooling of images as in pool.cl, for CPUs: a work-item owns `block` planes and walks through
+// them, without a division. Gradients are added where they belong: no other work-item writes there.
+// Defines: T, ACC, LOAD_T, STORE_T, MAX, COUNT_PADDING, BACKWARD (0 or 1), KH KW SH SW: window and
+// stride. T is ACC with BACKWARD.
+
+#define FOR_PLANES                                    \
+  long plane = (long)get_global_id(0) * block;        \
+  const long last_plane = min(planes, plane + block); \
+  for (; plane < last_plane; ++plane)
+
+// The pixels of window o along an axis, and the windows that lie within the image.
+#define BEGIN(o, S, c) max((o)*S - padding.c, 0)
+#define END(o, S, K, c) min((o)*S - padding.c + K, in.c)
+#define FIRST_WHOLE ((padding.y + SW - 1) / SW)
+#define END_WHOLE (in.y + padding.y < KW ? 0 : min(out.y, (in.y + padding.y - KW) / SW + 1))
+
+#if COUNT_PADDING
+#define DIVISOR(rows, columns) ((ACC)(KH * KW))
+#else
+#define DIVISOR(rows, columns) ((ACC)((rows) * (columns)))
+#endif
+
+#if !BACKWARD
+#if MAX
+#define INDICES , __global int* restrict indices
+#define PASS_INDICES , indices
+#define START(at)              \
+  ACC largest = LOAD_T(x, at); \
+  int best = at
+#define TAKE(at)                                             \
+  {                                                          \
+    const ACC value = LOAD_T(x, at);                         \
+    const int is_larger = value > largest || value != value; \
+    largest = is_larger ? value : largest;                   \
+    best = is_larger ? (at) : best;                          \
+  }
+#define FINISH(ow, rows, columns) \
+  STORE_T(y, ow, largest);        \
+  indices[ow] = best
+#else
+#define INDICES
+#define PASS_INDICES
+#define START(at) ACC sum = 0
+#define TAKE(at) sum += LOAD_T(x, at)
+#define FINISH(ow, rows, columns) STORE_T(y, ow, sum / DIVISOR(rows, columns))
+#endif
+
+// One window, which may reach over the edges. x is the plane, y the row of the result.
+void pool_one(__global const T* restrict x, __global T* restrict y INDICES, int oh, int ow, int2 in,
+              int2 padding) {
+  const int top = BEGIN(oh, SH, x), bottom = END(oh, SH, KH, x);
+  const int left = BEGIN(ow, SW, y), right = END(ow, SW, KW, y);
+  START(top * in.y + left);
+  for (int h = top; h < bottom; ++h)
+    for (int w = left; w < right; ++w) TAKE(h * in.y + w);
+  FINISH(ow, bottom - top, right - left);
+}
+
+void pool_row(__global const T* restrict x, __global T* restrict y INDICES, int oh, int2 in,
+              int2 out, int2 padding) {
+  const int top = oh * SH - padding.x, is_whole = top >= 0 && top + KH <= in.x;
+  const int first = is_whole ? min(FIRST_WHOLE, out.y) : out.y;
+  const int end = max(first, END_WHOLE);
+  for (int ow = 0; ow < first; ++ow) pool_one(x, y PASS_INDICES, oh, ow, in, padding);
+  for (int ow = first; ow < end; ++ow) {
+    const int from = top * in.y + ow * SW - padding.y;
+    START(from);
+    for (int h = 0; h < KH; ++h)
+      for (int w = 0; w < KW; ++w) TAKE(from + h * in.y + w);
+    FINISH(ow, KH, KW);
+  }
+  for (int ow = end; ow < out.y; ++ow) pool_one(x, y PASS_INDICES, oh, ow, in, padding);
+}
+
+#if MAX
+__kernel void max_pool_planes(__global const T* x, __global T* y, __global int* indices, long8 at,
+                              long planes, int2 in, int2 out, int2 padding, long block) {
+  x += at.s0, y += at.s1, indices += at.s2;
+  FOR_PLANES
+  for (int oh = 0; oh < out.x; ++oh) {
+    const long to = (plane * out.x + oh) * out.y;
+    pool_row(x + plane * in.x * in.y, y + to, indices + to, oh, in, out, padding);
+  }
+}
+#else
+__kernel void avg_pool_planes(__global const T* x, __global T* y, long8 at, long planes, int2 in,
+                              int2 out, int2 padding, long block) {
+  x += at.s0, y += at.s1;
+  FOR_PLANES
+  for (int oh = 0; oh < out.x; ++oh)
+    pool_row(x + plane * in.x * in.y, y + (plane * out.x + oh) * out.y, oh, in, out, padding);
+}
+#endif
+#else  // BACKWARD
+#if MAX
+__kernel void max_pool_backward_planes(__global const T* dy, __global const int* indices,
+                                       __global T* dx, long8 at, long planes, int2 in, int2 out,
+                                       int2 padding, long block) {
+  dy += at.s0, indices += at.s1, dx += at.s2;
+  const int pixels = in.x * in.y, count = out.x * out.y;
+  FOR_PLANES {
+    __global T* to = dx + plane * pixels;
+    for (int i = 0; i < pixels; ++i) to[i] = (T)0;
+    for (int o = 0; o < count; ++o) {
+      // A place outside the image, which no pooling gives, must not write anywhere.
+      const int place = indices[plane * count + o];
+      if (place >= 0 && place < pixels) to[place] += dy[plane * count + o];
+    }
+  }
+}
+#else
+__kernel void avg_pool_backward_planes(__global const T* dy, __global T* dx, long8 at, long planes,
+                                       int2 in, int2 out, int2 padding, long block) {
+  dy += at.s0, dx += at.s1;
+  const int pixels = in.x * in.y;
+  FOR_PLANES {
+    __global T* to = dx + plane * pixels;
+    for (int i = 0; i < pixels; ++i) to[i] = (T)0;
+    for (int oh = 0; oh < out.x; ++oh) {
+      const int top = BEGIN(oh, SH, x), bottom = END(oh, SH, KH, x);
+      for (int ow = 0; ow < out.y; ++ow) {
+        const int left = BEGIN(ow, SW, y), right = END(ow, SW, KW, y);
+        const ACC share =
+            dy[(plane * out.x + oh) * out.y + ow] / DIVISOR(bottom - top, right - left);
+        for (int h = top; h < bottom; ++h)
+          for (int w = left; w < right; ++w) to[h * in.y + w] += share;
+      }
+    }
+  }
+}
+#endif
+#endif

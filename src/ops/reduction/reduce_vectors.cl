@@ -1,0 +1,142 @@
+// Sums, products, largest and smallest of x (outer, reduced, inner) in vectors, for CPUs, where x
+// is floating. The kernels are those of reduce.cl with one more number:
+//   reduce_rows     inner = 1: a work-item owns `block` rows, or a part of one
+//   reduce_columns  inner > 1: a work-item owns a part of up to STRIP neighbouring results; with
+//                   few of them, `joined` rows are taken as one
+// Defines: those of reduce.cl and of row_macros (ops/softmax/rows.h), STRIP.
+
+#include "ops/reduction/states.cl"
+#include "ops/softmax/vectors.cl"
+
+#define BLOCK 128
+// As PUSH, for vectors.
+#if defined(KIND_MAX)
+#define PUSHV(s, v) ((((s) != (s)) | ((s) > (v))) ? (s) : (v))
+#elif defined(KIND_MIN)
+#define PUSHV(s, v) ((((s) != (s)) | ((s) < (v))) ? (s) : (v))
+#else
+#define PUSHV(s, v) COMBINE(s, v)
+#endif
+
+ACC fold_lanes(ACCV v) {
+#if VEC == 16
+  const ACC8 v8 = PUSHV(v.lo, v.hi);
+#else
+  const ACC8 v8 = v;
+#endif
+  const ACC4 v4 = PUSHV(v8.lo, v8.hi);
+  const ACC2 v2 = PUSHV(v4.lo, v4.hi);
+  return COMBINE(v2.x, v2.y);
+}
+
+ACC reduce_run(__global const T* x, long n) {
+  if (n < VEC) {
+    ACC s = IDENTITY;
+    for (long i = 0; i < n; ++i) s = PUSH(s, LOAD_T(x, i), i);
+    return s;
+  }
+  const ACCV start = (ACCV)(IDENTITY);
+  ACCV total = start;
+  // Four places at once: memory answers faster to several streams than to one.
+  const long quarter = n / (4 * VEC) * VEC;
+  __global const T *x1 = x + quarter, *x2 = x1 + quarter, *x3 = x2 + quarter;
+  long i = 0;
+  while (i < quarter) {
+    const long end = min(quarter, i + (long)BLOCK * VEC);
+    ACCV s0 = start, s1 = start, s2 = start, s3 = start;
+    for (; i < end; i += VEC) {
+      FETCH(x + i + FETCH_AHEAD / 2);
+      FETCH(x1 + i + FETCH_AHEAD / 2);
+      FETCH(x2 + i + FETCH_AHEAD / 2);
+      FETCH(x3 + i + FETCH_AHEAD / 2);
+      s0 = PUSHV(s0, LOADV(x, i));
+      s1 = PUSHV(s1, LOADV(x1, i));
+      s2 = PUSHV(s2, LOADV(x2, i));
+      s3 = PUSHV(s3, LOADV(x3, i));
+    }
+    s0 = PUSHV(s0, s1);
+    s2 = PUSHV(s2, s3);
+    s0 = PUSHV(s0, s2);
+    total = PUSHV(total, s0);
+  }
+  i = 4 * quarter;
+  for (; i + VEC <= n; i += VEC) total = PUSHV(total, LOADV(x, i));
+  if (HAS_REST) {
+    const ACCV rest = last_lanes(LOADV(x, REST), start, n % VEC);
+    total = PUSHV(total, rest);
+  }
+  return fold_lanes(total);
+}
+
+__kernel void reduce_rows(__global const T* x, __global Y* y, __global STATE* states, long8 at,
+                          long outer, long reduced, long parts, ACC correction, long block) {
+  x += at.s0, y += at.s1;
+  const long id = get_global_id(0);
+  if (parts > 1) {
+    const long part = id % parts, chunk = (reduced + parts - 1) / parts;
+    const long first = min(reduced, part * chunk), last = min(reduced, first + chunk);
+    states[id] = reduce_run(x + id / parts * reduced + first, last - first);
+    return;
+  }
+  FOR_BLOCK(outer) {
+    const STATE s = reduce_run(x + row * reduced, reduced);
+    STORE_Y(y, row, FINISH(s, reduced, correction));
+  }
+}
+
+// lanes[i] takes x[i] for all i < n, or that of four rows at once.
+void push_row(ACC* lanes, __global const T* x, long n) {
+  FOR_VECTORS(i) {
+    const ACCV s = VLOAD(0, lanes + i), v = LOADV(x, i);
+    const ACCV next = PUSHV(s, v);
+    STORE_LANES(next, lanes + i);
+  }
+  for (long i = n / VEC * VEC; i < n; ++i) lanes[i] = PUSH(lanes[i], LOAD_T(x, i), i);
+}
+void push_four(ACC* lanes, __global const T* x, long step, long n) {
+  __global const T *x1 = x + step, *x2 = x1 + step, *x3 = x2 + step;
+  FOR_VECTORS(i) {
+    const ACCV s = VLOAD(0, lanes + i);
+    const ACCV v0 = LOADV(x, i), v1 = LOADV(x1, i), v2 = LOADV(x2, i), v3 = LOADV(x3, i);
+    const ACCV v01 = PUSHV(v0, v1), v23 = PUSHV(v2, v3);
+    const ACCV all = PUSHV(v01, v23);
+    const ACCV next = PUSHV(s, all);
+    STORE_LANES(next, lanes + i);
+  }
+  for (long i = n / VEC * VEC; i < n; ++i)
+    for (int k = 0; k < 4; ++k) lanes[i] = PUSH(lanes[i], LOAD_T(x, k * step + i), i);
+}
+
+__kernel void reduce_columns(__global const T* x, __global Y* y, __global STATE* states, long8 at,
+                             long outer, long reduced, long inner, long parts, ACC correction,
+                             long joined) {
+  x += at.s0, y += at.s1;
+  const long strips = joined > 1 ? 1 : (inner + STRIP - 1) / STRIP, id = get_global_id(0);
+  if (id >= outer * parts * strips) return;
+  const long strip = id % strips, part = id / strips % parts, o = id / strips / parts;
+  const long chunk = (reduced + parts - 1) / parts;
+  const long first = min(reduced, part * chunk), last = min(reduced, first + chunk);
+  const long columns = min((long)STRIP, inner - strip * STRIP), width = columns * joined;
+  ACC total[STRIP], middle[STRIP];
+  for (long i = 0; i < width; ++i) total[i] = IDENTITY;
+  x += o * reduced * inner + strip * STRIP;
+  long row = first;
+  while (row + joined <= last) {
+    const long end = row + min((last - row) / joined, (long)BLOCK) * joined;
+    for (long i = 0; i < width; ++i) middle[i] = IDENTITY;
+    for (; row + 4 * joined <= end; row += 4 * joined)
+      push_four(middle, x + row * inner, joined * inner, width);
+    for (; row < end; row += joined) push_row(middle, x + row * inner, width);
+    for (long i = 0; i < width; ++i) total[i] = COMBINE(total[i], middle[i]);
+  }
+  for (; row < last; ++row) push_row(total, x + row * inner, columns);
+  for (long l = 1; l < joined; ++l)
+    for (long i = 0; i < columns; ++i) total[i] = COMBINE(total[i], total[l * columns + i]);
+  for (long i = 0; i < columns; ++i) {
+    const long j = strip * STRIP + i;
+    if (parts == 1)
+      STORE_Y(y, o * inner + j, FINISH(total[i], reduced, correction));
+    else
+      states[(o * parts + part) * inner + j] = total[i];
+  }
+}
