@@ -60,6 +60,25 @@ void forward_elements(__global const T* xs, __global const T* scale, __global co
   if (HAS_REST) STOREV(ys, REST, last);
 }
 
+// VEC rows of n < VEC elements, a lane each.
+void forward_lanes(__global const T* xs, __global const T* scale, __global const T* shift,
+                   __global T* ys, long n, ACC eps) {
+  ACCV v[VEC], mean = (ACCV)(ACC)0, squares = mean;
+  for (long i = 0; i < n; ++i) {
+    v[i] = LOAD_ROWS(xs + i, n);
+    mean += v[i];
+  }
+  mean = RMS ? (ACCV)(ACC)0 : mean / (ACC)n;
+  for (long i = 0; i < n; ++i) squares += (v[i] - mean) * (v[i] - mean);
+  const ACCV inverse = (ACC)1 / sqrt(squares / (ACC)n + eps);
+  for (long i = 0; i < n; ++i) {
+    ACCV r = (v[i] - mean) * inverse;
+    if (scale) r *= LOAD_T(scale, i);
+    if (shift) r += LOAD_T(shift, i);
+    store_rows(r, ys + i, n);
+  }
+}
+
 // One scale and one shift for n elements.
 void forward_channel(__global const T* xs, ACC scale, ACC shift, __global T* ys, long n,
                      Statistics s) {
@@ -77,7 +96,11 @@ __kernel void norm_forward(__global const T* x, __global const T* scale, __globa
                            int has_scale, int has_shift, ACC eps, long block) {
   x += at.s0, scale += at.s1, shift += at.s2, y += at.s3;
   const long channels = n / span;
-  FOR_BLOCK(rows) {
+  BLOCK_OF(rows);
+  if (n < VEC && span == 1 && groups == 1)
+    for (; row + VEC <= last_row; row += VEC)
+      forward_lanes(x + row * n, has_scale ? scale : 0, has_shift ? shift : 0, y + row * n, n, eps);
+  for (; row < last_row; ++row) {
     __global const T* xs = x + row * n;
     __global T* ys = y + row * n;
     const Statistics s = statistics_of(xs, n, eps);
