@@ -2,6 +2,7 @@
 // them, without a division. Gradients are added where they belong: no other work-item writes there.
 // Defines: T, ACC, LOAD_T, STORE_T, MAX, COUNT_PADDING, BACKWARD (0 or 1), KH KW SH SW: window and
 // stride. T is ACC with BACKWARD.
+// device(max_pool_planes, avg_pool_planes, max_pool_backward_planes, avg_pool_backward_planes): CPU
 
 #define FOR_PLANES                                    \
   long plane = (long)get_global_id(0) * block;        \
