@@ -98,16 +98,25 @@ VariantChoice choose_forced(const OpCall& call, const ExtendedDeviceProfile& pro
   return {t_forced, config_of(t_forced->kernel, problem, profile), "forced"};
 }
 
+// Variants for several kinds of devices may answer to one name: the first that can, or null.
+const OpVariant* able_variant(const OpCall& call, std::string_view kernel,
+                              const ExtendedDeviceProfile& profile) {
+  for (const auto& variant : call.op.variants)
+    if (kernel == variant.kernel && reason_against(variant, call, profile).empty()) return &variant;
+  const auto* other = find_variant(call.op, kernel);  // of a user, or by its own name
+  return other != nullptr && reason_against(*other, call, profile).empty() ? other : nullptr;
+}
+
 VariantChoice choose_by_rules(const OpCall& call, const ExtendedDeviceProfile& profile) {
   auto problem = call.op.problem(call);
   problem.attributes.emplace("name", call.op.name);  // several ops may share their rules
   const auto decision = get_kernel_selector().decide(problem, profile);
-  const auto* variant = find_variant(call.op, decision->kernel);
-  if (variant == nullptr && decision->by_user && !is_user_variant(decision->kernel))
+  if (decision->by_user && !is_user_variant(decision->kernel) &&
+      find_variant(call.op, decision->kernel) == nullptr)
     fail<ArgumentError>(
         "[{}] a rule of the selector names the kernel {}, which this op does not have: {}",
         call.op.name, decision->kernel, join(variant_names(call.op), ", "));
-  if (variant != nullptr && reason_against(*variant, call, profile).empty())
+  if (const auto* variant = able_variant(call, decision->kernel, profile))
     return {variant, decision->config, decision->reason};
   const auto& able = first_able(call, profile);
   return {&able, config_of(able.kernel, problem, profile), "the first that can"};

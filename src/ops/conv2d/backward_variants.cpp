@@ -2,6 +2,8 @@
 // ones that are tuned to the devices.
 #include "base/format.h"
 #include "ops/conv2d/launch.h"
+#include "ops/conv2d/planes.h"
+#include "ops/conv2d/weights_tiles.h"
 #include "ops/registry.h"
 
 namespace netcl::conv {
@@ -229,7 +231,7 @@ std::vector<OpVariant> backward_data_variants() {
   naive.run = run_data_naive;
   const OpVariant flipped{"conv2d_backward_data.flipped", "", kPath, cannot_flip, run_data_flipped};
   const OpVariant col2im{"conv2d_backward_data.col2im", "", kPath, cannot_col2im, run_data_col2im};
-  return {flipped, col2im, naive};
+  return {data_planes_variant(), flipped, col2im, naive};
 }
 
 std::vector<OpVariant> backward_weights_variants() {
@@ -237,7 +239,7 @@ std::vector<OpVariant> backward_weights_variants() {
   naive.run = run_weights_naive;
   const OpVariant rows{"conv2d_backward_weights.rows", "", kPath, cannot_use_rows,
                        run_weights_rows};
-  return {rows, naive};
+  return {weights_tiles_variant(), rows, naive};
 }
 
 }  // namespace netcl::conv

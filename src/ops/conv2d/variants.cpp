@@ -2,6 +2,7 @@
 // all of them.
 #include "base/format.h"
 #include "ops/conv2d/gemm.h"
+#include "ops/conv2d/planes.h"
 
 namespace netcl::conv {
 namespace {
@@ -92,6 +93,7 @@ std::vector<OpVariant> forward_variants() {
           tiled_local_variant(),
           packed_variant(),
           im2col_variant(),
+          planes_variant(),
           depthwise,
           naive};
 }

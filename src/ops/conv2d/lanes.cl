@@ -1,0 +1,37 @@
+// What the kernels with one work-item per group share: rows copied into local memory, which on a
+// CPU is the cache of the core that runs the group, and square blocks of lanes transposed.
+// Needs T and ACC, and vector_macros (VEC, ACCV, LOADV, VLOAD, STORE_LANES).
+
+// vstore16 makes several narrow stores of one wide one; a vector without alignment does not.
+typedef ACCV __attribute__((aligned(sizeof(ACC)))) loose_lanes;
+#define STORE_LOCAL(v, p) (*(local loose_lanes*)(p) = (v))
+#define STORE_GLOBAL(v, p) (*(global loose_lanes*)(p) = (v))
+
+// Lane j of vector i becomes lane i of vector j: every step interleaves the halves.
+static inline void transpose_lanes(ACCV* v) {
+  ACCV t[VEC];
+#pragma unroll
+  for (int step = 1; step < VEC; step *= 2) {
+#pragma unroll
+    for (int i = 0; i < VEC / 2; ++i) {
+      t[2 * i].even = v[i].lo, t[2 * i].odd = v[i + VEC / 2].lo;
+      t[2 * i + 1].even = v[i].hi, t[2 * i + 1].odd = v[i + VEC / 2].hi;
+    }
+#pragma unroll
+    for (int i = 0; i < VEC; ++i) v[i] = t[i];
+  }
+}
+
+// `length` elements, of which those in [begin, end) come from `from` and the others are zero.
+static inline void copy_row(global const T* from, int begin, int end, int length, local ACC* to) {
+  for (int j = 0; j < begin; ++j) to[j] = 0;
+  for (int j = end; j < length; ++j) to[j] = 0;
+  if (end - begin >= VEC) {
+    for (int j = begin; j < end; j += VEC) {
+      const int at = min(j, end - VEC);  // the last vector overlaps the one before
+      STORE_LOCAL(LOADV(from, at), to + at);
+    }
+  } else {
+    for (int j = begin; j < end; ++j) to[j] = LOAD_T(from, j);
+  }
+}

@@ -1,0 +1,217 @@
+// How planes.cl is launched: a convolution as it is, or the gradient with respect to x as one
+// convolution of dy per phase of the stride.
+#include "ops/conv2d/planes.h"
+
+#include "base/format.h"
+#include "ops/conv2d/launch.h"
+
+namespace netcl::conv {
+namespace {
+
+constexpr const char* kPath = "ops/conv2d/planes.cl";
+constexpr std::int64_t kTileRows = 4;
+constexpr std::int64_t kElements = 1 << 16;      // of local memory at most: a part of a core's L2
+constexpr std::int64_t kNearElements = 1 << 13;  // what stays in L1
+constexpr std::int64_t kMostTaps = 64;           // that are unrolled
+
+// One convolution with everything that differs between the directions made plain.
+struct Planes {
+  std::int64_t images = 0, groups = 1, channels = 0, filters = 0;  // of a group
+  std::int64_t H = 0, W = 0, P = 0, Q = 0, R = 0, S = 0;
+  std::int64_t step_h = 1, step_w = 1, dilation_h = 1, dilation_w = 1, pad_h = 0, pad_w = 0;
+  std::array<std::int64_t, 6> filter{};  // between filters, channels, rows, columns, groups; first
+  std::array<std::int64_t, 4> result{};  // between planes, rows, pixels; first
+  bool is_dense() const { return result[2] == 1; }
+};
+
+struct Shape8 {
+  alignas(32) std::array<std::int32_t, 8> values{};
+};
+struct Shape4 {
+  alignas(16) std::array<std::int32_t, 4> values{};
+};
+struct Steps4 {
+  alignas(32) std::array<std::int64_t, 4> values{};
+};
+
+struct Tiles {
+  std::int64_t vec = 0, filters = 1, phase = 0, rows = 0, elements = 0;
+};
+
+std::int32_t int32(std::int64_t value) { return static_cast<std::int32_t>(value); }
+
+std::int64_t padded(std::int64_t size, std::int64_t unit) {
+  return static_cast<std::int64_t>(ceil_div(size, unit)) * unit;
+}
+
+// Elements of local memory for blocks of `rows` rows of the result.
+std::int64_t elements_for(const Planes& v, const Tiles& tiles, std::int64_t rows) {
+  const auto height = (rows + kTileRows - 1) * v.step_h + (v.R - 1) * v.dilation_h + 1;
+  return v.channels * std::max<std::int64_t>(height, 1) * v.step_w * tiles.phase + tiles.vec;
+}
+
+Tiles tiles_of(const Planes& v, const ExtendedDeviceProfile& profile, DType dtype) {
+  const auto width = std::clamp<std::int64_t>(profile.native_vector_width_float, 4, 16);
+  const auto size = static_cast<std::int64_t>(size_of(compute_dtype(dtype)));
+  Tiles tiles;
+  tiles.vec = size == 8 ? std::max<std::int64_t>(width / 2, 2) : width;
+  const std::int64_t most = width == 16 ? 6 : 3;  // times kTileRows registers
+  for (std::int64_t n = 1; n <= std::min(most, v.filters); ++n)
+    if (padded(v.filters, n) <= padded(v.filters, tiles.filters)) tiles.filters = n;
+  tiles.phase =
+      std::max(v.Q, tiles.vec) + std::max<std::int64_t>(v.S - 1, 0) * v.dilation_w / v.step_w + 1;
+  tiles.elements =
+      std::min(kElements, static_cast<std::int64_t>(profile.local_mem_size) / size - 64);
+  // Rows that fit L1, but enough that those which two blocks read are few.
+  auto rows = std::min<std::int64_t>(v.P, 1 << 12);
+  const auto halve = [&] { rows = padded((rows + 1) / 2, rows > kTileRows ? kTileRows : 1); };
+  while (rows > 4 * v.R + kTileRows && elements_for(v, tiles, rows) > kNearElements) halve();
+  while (rows > 1 && elements_for(v, tiles, rows) > tiles.elements) halve();
+  tiles.rows = elements_for(v, tiles, rows) > tiles.elements ? 0 : rows;
+  return tiles;
+}
+
+std::string cannot(const Planes& v, const ExtendedDeviceProfile& profile, DType dtype) {
+  if (v.R * v.S > kMostTaps) return fmt::format("a filter of {} taps is not unrolled", v.R * v.S);
+  if (tiles_of(v, profile, dtype).rows == 0) return "the rows of one tile exceed the local memory";
+  return {};
+}
+
+void launch(const Planes& v, const OpCall& call, const Epilogue& epilogue) {
+  const auto dtype = call.dtype();
+  const auto tiles = tiles_of(v, device_profile(call.queue), dtype);
+  const bool plain =
+      dtype == compute_dtype(dtype) && epilogue.activation == 0 && !epilogue.residual;
+  const auto kernel =
+      op_kernel(call.queue,
+                {kPath,
+                 "conv2d_planes",
+                 {bit(dtype), epilogue.bits(), tiles.vec, tiles.filters, tiles.elements, v.R, v.S,
+                  v.step_h, v.step_w, v.dilation_h, v.dilation_w, v.is_dense()}},
+                [&] {
+                  return t_and_acc(dtype) + vector_macros(dtype, tiles.vec) + epilogue.defines() +
+                         define("FILTER_ROWS", v.R) + define("FILTER_COLUMNS", v.S) +
+                         define("STEP_H", v.step_h) + define("STEP_W", v.step_w) +
+                         define("DILATION_H", v.dilation_h) + define("DILATION_W", v.dilation_w) +
+                         define("TILE_ROWS", kTileRows) + define("FILTERS", tiles.filters) +
+                         define("ELEMENTS", tiles.elements) + define("DENSE", v.is_dense()) +
+                         define("PLAIN", plain);
+                });
+  const Shape8 size{{int32(v.channels), int32(v.filters), int32(v.H), int32(v.W), int32(v.P),
+                     int32(v.Q), int32(tiles.rows), int32(tiles.phase)}};
+  const Shape4 pad{{int32(v.pad_h), int32(v.pad_w), int32(v.groups), epilogue.has_bias()}};
+  Long8 filter;
+  std::copy(v.filter.begin(), v.filter.end(), filter.values.begin());
+  const Steps4 result{v.result};
+  OpArgs args;
+  args.tensor(call.inputs[0]).tensor(call.inputs[1]).tensor(epilogue.bias_or(call.inputs[1]));
+  epilogue.add_results(args, call.outputs[0])
+      .by_value(&size, sizeof size)
+      .by_value(&pad, sizeof pad)
+      .by_value(&filter, sizeof filter)
+      .by_value(&result, sizeof result)
+      .enqueue(call.queue, kernel,
+               {static_cast<std::int64_t>(ceil_div(v.P, tiles.rows)), v.groups, v.images},
+               {1, 1, 1});
+}
+
+// ---- y
+
+Planes planes_of(const ConvSizes& s) {
+  Planes v;
+  v.images = s.N, v.groups = s.groups, v.channels = s.group_channels();
+  v.filters = s.group_filters();
+  v.H = s.H, v.W = s.W, v.P = s.P, v.Q = s.Q, v.R = s.R, v.S = s.S;
+  v.step_h = s.stride_h, v.step_w = s.stride_w, v.pad_h = s.padding_h, v.pad_w = s.padding_w;
+  v.dilation_h = s.dilation_h, v.dilation_w = s.dilation_w;
+  v.filter = {s.taps(), s.R * s.S, s.S, 1, s.group_filters() * s.taps(), 0};
+  v.result = {s.pixels(), s.Q, 1, 0};
+  return v;
+}
+
+std::string declines(const OpCall& call, const ExtendedDeviceProfile& profile) {
+  if (!profile.is_cpu) return "not a CPU: a work-group would be one work-item";
+  const auto s = sizes_of_forward(call);
+  const auto why_not = nothing_to_sum(s);
+  return why_not.empty() ? cannot(planes_of(s), profile, call.dtype()) : why_not;
+}
+
+void run(const OpCall& call, const VariantRun&) {
+  launch(planes_of(sizes_of_forward(call)), call, epilogue_of(call));
+}
+
+// ---- dx
+
+ConvSizes sizes_of_data(const OpCall& call) {
+  return data_sizes("conv2d_backward_data", call.inputs[0].shape(), call.inputs[1].shape(),
+                    call.attributes);
+}
+
+// Along one axis, of the places of x that are `offset` behind a multiple of the stride: how many
+// they are, the taps that reach them (every stride-th from `first`), and where in dy they start.
+struct Phase {
+  std::int64_t places = 0, taps = 0, first = 0, pad = 0;
+  Phase(std::int64_t offset, std::int64_t size, std::int64_t filter, std::int64_t stride,
+        std::int64_t padding, std::int64_t dilation) {
+    places = (size - offset + stride - 1) / stride;
+    first = (offset + padding) % stride;
+    taps = first < filter ? (filter - first + stride - 1) / stride : 0;
+    pad = (taps - 1) * dilation - (offset + padding) / stride;
+  }
+};
+
+// The filter turned around: its last tap is the first that a place of x meets in dy.
+Planes planes_of_phase(const ConvSizes& s, const Phase& h, const Phase& w, std::int64_t from) {
+  Planes v;
+  v.images = s.N, v.groups = s.groups, v.channels = s.group_filters();
+  v.filters = s.group_channels();
+  v.H = s.P, v.W = s.Q, v.P = h.places, v.Q = w.places, v.R = h.taps, v.S = w.taps;
+  v.pad_h = h.pad, v.pad_w = w.pad;
+  v.dilation_h = s.dilation_h, v.dilation_w = s.dilation_w;
+  const auto last =
+      (h.first + (h.taps - 1) * s.stride_h) * s.S + w.first + (w.taps - 1) * s.stride_w;
+  v.filter = {s.R * s.S, s.taps(), -s.stride_h * s.S, -s.stride_w, s.group_filters() * s.taps(),
+              last};
+  v.result = {s.H * s.W, s.stride_h * s.W, s.stride_w, from};
+  return v;
+}
+
+template <class F>
+void for_phases(const ConvSizes& s, F&& f) {
+  for (std::int64_t i = 0; i < std::min(s.stride_h, s.H); ++i)
+    for (std::int64_t j = 0; j < std::min(s.stride_w, s.W); ++j)
+      f(planes_of_phase(s, {i, s.H, s.R, s.stride_h, s.padding_h, s.dilation_h},
+                        {j, s.W, s.S, s.stride_w, s.padding_w, s.dilation_w}, i * s.W + j));
+}
+
+constexpr std::int64_t kFewChannels = 8;  // more are a matrix product
+
+std::string data_declines(const OpCall& call, const ExtendedDeviceProfile& profile) {
+  if (!profile.is_cpu) return "not a CPU: a work-group would be one work-item";
+  const auto s = sizes_of_data(call);
+  if (s.pixels() == 0 || s.K == 0) return "dy is empty";
+  if (s.is_strided() && s.is_dilated()) return "strided and dilated";
+  if (s.stride_h * s.stride_w > 9) return "a launch for each of more than 9 phases";
+  if (!s.is_strided() && s.group_channels() > kFewChannels)
+    return fmt::format("{} channels per group are a matrix product", s.group_channels());
+  std::string why_not;
+  for_phases(s, [&](const Planes& v) {
+    if (why_not.empty()) why_not = cannot(v, profile, call.dtype());
+  });
+  return why_not;
+}
+
+void run_data(const OpCall& call, const VariantRun&) {
+  const Epilogue epilogue{call.has(2) ? call.inputs[2] : Tensor(), {}, 0};
+  for_phases(sizes_of_data(call), [&](const Planes& v) { launch(v, call, epilogue); });
+}
+
+}  // namespace
+
+OpVariant planes_variant() { return {"conv2d.planes", "CONV2D_DEPTHWISE", kPath, declines, run}; }
+
+OpVariant data_planes_variant() {
+  return {"conv2d_backward_data.planes", "", kPath, data_declines, run_data};
+}
+
+}  // namespace netcl::conv
