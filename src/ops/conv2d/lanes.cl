@@ -7,6 +7,15 @@ typedef ACCV __attribute__((aligned(sizeof(ACC)))) loose_lanes;
 #define STORE_LOCAL(v, p) (*(local loose_lanes*)(p) = (v))
 #define STORE_GLOBAL(v, p) (*(global loose_lanes*)(p) = (v))
 
+#ifdef __has_builtin
+#if __has_builtin(__builtin_prefetch)
+#define FETCH(p) __builtin_prefetch((const void*)(size_t)(p))
+#endif
+#endif
+#ifndef FETCH
+#define FETCH(p)
+#endif
+
 // Lane j of vector i becomes lane i of vector j: every step interleaves the halves.
 static inline void transpose_lanes(ACCV* v) {
   ACCV t[VEC];
@@ -24,8 +33,14 @@ static inline void transpose_lanes(ACCV* v) {
 
 // `length` elements, of which those in [begin, end) come from `from` and the others are zero.
 static inline void copy_row(global const T* from, int begin, int end, int length, local ACC* to) {
-  for (int j = 0; j < begin; ++j) to[j] = 0;
-  for (int j = end; j < length; ++j) to[j] = 0;
+  if (length >= VEC && begin <= VEC && length - end <= VEC) {
+    // Whole vectors of zeros, of which the row covers what is its own.
+    STORE_LOCAL((ACCV)0, to);
+    STORE_LOCAL((ACCV)0, to + length - VEC);
+  } else {
+    for (int j = 0; j < begin; ++j) to[j] = 0;
+    for (int j = end; j < length; ++j) to[j] = 0;
+  }
   if (end - begin >= VEC) {
     for (int j = begin; j < end; j += VEC) {
       const int at = min(j, end - VEC);  // the last vector overlaps the one before
@@ -35,3 +50,22 @@ static inline void copy_row(global const T* from, int begin, int end, int length
     for (int j = begin; j < end; ++j) to[j] = LOAD_T(from, j);
   }
 }
+
+#ifdef STEP_W
+// A row of `width` elements behind `pad` zeros, or only zeros where it does not exist, as STEP_W
+// rows of `phase` elements: every STEP_W-th one from the first, from the second, ...
+static inline void copy_phases(global const T* from, int width, int pad, bool exists, int phase,
+                               local ACC* to) {
+#if STEP_W == 1
+  const int left = clamp(pad, 0, phase), right = clamp(width + pad, left, phase);
+  copy_row(from - pad, exists ? left : 0, exists ? right : 0, phase, to);
+#else
+  for (int f = 0; f < STEP_W; ++f)
+    for (int j = 0; j < phase; ++j) {
+      const int column = j * STEP_W + f - pad;
+      const bool inside = exists && column >= 0 && column < width;
+      to[f * phase + j] = inside ? LOAD_T(from, column) : (ACC)0;
+    }
+#endif
+}
+#endif

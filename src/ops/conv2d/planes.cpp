@@ -12,6 +12,7 @@ constexpr const char* kPath = "ops/conv2d/planes.cl";
 constexpr std::int64_t kTileRows = 4;
 constexpr std::int64_t kElements = 1 << 16;      // of local memory at most: a part of a core's L2
 constexpr std::int64_t kNearElements = 1 << 13;  // what stays in L1
+constexpr std::int64_t kWeights = 1 << 14;       // of local memory for taps
 constexpr std::int64_t kMostTaps = 64;           // that are unrolled
 
 // One convolution with everything that differs between the directions made plain.
@@ -35,7 +36,7 @@ struct Steps4 {
 };
 
 struct Tiles {
-  std::int64_t vec = 0, filters = 1, phase = 0, rows = 0, elements = 0;
+  std::int64_t vec = 0, vectors = 1, filters = 1, phase = 0, rows = 0, elements = 0, weights = 0;
 };
 
 std::int32_t int32(std::int64_t value) { return static_cast<std::int32_t>(value); }
@@ -58,10 +59,13 @@ Tiles tiles_of(const Planes& v, const ExtendedDeviceProfile& profile, DType dtyp
   const std::int64_t most = width == 16 ? 6 : 3;  // times kTileRows registers
   for (std::int64_t n = 1; n <= std::min(most, v.filters); ++n)
     if (padded(v.filters, n) <= padded(v.filters, tiles.filters)) tiles.filters = n;
-  tiles.phase =
-      std::max(v.Q, tiles.vec) + std::max<std::int64_t>(v.S - 1, 0) * v.dilation_w / v.step_w + 1;
-  tiles.elements =
-      std::min(kElements, static_cast<std::int64_t>(profile.local_mem_size) / size - 64);
+  tiles.vectors = v.Q >= 2 * tiles.vec && 2 * tiles.filters <= most ? 2 : 1;
+  const auto reach = std::max<std::int64_t>(v.S - 1, 0) * v.dilation_w / v.step_w + 1;
+  tiles.phase = std::max(v.Q, tiles.vec) + reach;
+  if (tiles.vectors > 1) tiles.phase = padded(tiles.phase, tiles.vec);  // rows begin with a line
+  const auto room = static_cast<std::int64_t>(profile.local_mem_size) / size - 256;
+  tiles.weights = std::min(kWeights, room / 4);
+  tiles.elements = std::min(kElements, room - tiles.weights);
   // Rows that fit L1, but enough that those which two blocks read are few.
   auto rows = std::min<std::int64_t>(v.P, 1 << 12);
   const auto halve = [&] { rows = padded((rows + 1) / 2, rows > kTileRows ? kTileRows : 1); };
@@ -73,7 +77,10 @@ Tiles tiles_of(const Planes& v, const ExtendedDeviceProfile& profile, DType dtyp
 
 std::string cannot(const Planes& v, const ExtendedDeviceProfile& profile, DType dtype) {
   if (v.R * v.S > kMostTaps) return fmt::format("a filter of {} taps is not unrolled", v.R * v.S);
-  if (tiles_of(v, profile, dtype).rows == 0) return "the rows of one tile exceed the local memory";
+  const auto tiles = tiles_of(v, profile, dtype);
+  if (v.channels * tiles.filters * v.R * v.S > tiles.weights)
+    return fmt::format("{} taps of a filter exceed the local memory", v.channels * v.R * v.S);
+  if (tiles.rows == 0) return "the rows of one tile exceed the local memory";
   return {};
 }
 
@@ -82,21 +89,22 @@ void launch(const Planes& v, const OpCall& call, const Epilogue& epilogue) {
   const auto tiles = tiles_of(v, device_profile(call.queue), dtype);
   const bool plain =
       dtype == compute_dtype(dtype) && epilogue.activation == 0 && !epilogue.residual;
-  const auto kernel =
-      op_kernel(call.queue,
-                {kPath,
-                 "conv2d_planes",
-                 {bit(dtype), epilogue.bits(), tiles.vec, tiles.filters, tiles.elements, v.R, v.S,
-                  v.step_h, v.step_w, v.dilation_h, v.dilation_w, v.is_dense()}},
-                [&] {
-                  return t_and_acc(dtype) + vector_macros(dtype, tiles.vec) + epilogue.defines() +
-                         define("FILTER_ROWS", v.R) + define("FILTER_COLUMNS", v.S) +
-                         define("STEP_H", v.step_h) + define("STEP_W", v.step_w) +
-                         define("DILATION_H", v.dilation_h) + define("DILATION_W", v.dilation_w) +
-                         define("TILE_ROWS", kTileRows) + define("FILTERS", tiles.filters) +
-                         define("ELEMENTS", tiles.elements) + define("DENSE", v.is_dense()) +
-                         define("PLAIN", plain);
-                });
+  const auto kernel = op_kernel(
+      call.queue,
+      {kPath,
+       "conv2d_planes",
+       {bit(dtype), epilogue.bits(), tiles.vec, tiles.vectors, tiles.filters, tiles.elements, v.R,
+        v.S, v.step_h, v.step_w, v.dilation_h, v.dilation_w, v.is_dense()}},
+      [&] {
+        return t_and_acc(dtype) + vector_macros(dtype, tiles.vec) + epilogue.defines() +
+               define("FILTER_ROWS", v.R) + define("FILTER_COLUMNS", v.S) +
+               define("STEP_H", v.step_h) + define("STEP_W", v.step_w) +
+               define("DILATION_H", v.dilation_h) + define("DILATION_W", v.dilation_w) +
+               define("TILE_ROWS", kTileRows) + define("FILTERS", tiles.filters) +
+               define("VECTORS", tiles.vectors) + define("ELEMENTS", tiles.elements) +
+               define("WEIGHTS", tiles.weights) + define("DENSE", v.is_dense()) +
+               define("PLAIN", plain);
+      });
   const Shape8 size{{int32(v.channels), int32(v.filters), int32(v.H), int32(v.W), int32(v.P),
                      int32(v.Q), int32(tiles.rows), int32(tiles.phase)}};
   const Shape4 pad{{int32(v.pad_h), int32(v.pad_w), int32(v.groups), epilogue.has_bias()}};

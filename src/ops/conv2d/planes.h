@@ -7,5 +7,6 @@ namespace netcl::conv {
 
 OpVariant planes_variant();
 OpVariant data_planes_variant();
+OpVariant weights_planes_variant();
 
 }  // namespace netcl::conv

@@ -1,0 +1,107 @@
+// The gradient with respect to w of depthwise convolutions and thin groups, for CPUs: a work-group
+// is one work-item, which owns the filter of one k and c and a part of the images. It copies the
+// rows of dy and what they see of x into local memory (as planes.cl), then multiplies vectors along
+// the rows; the sums of TAP_ROWS x FILTER_COLUMNS taps stay in registers.
+// Dimensions: parts of the images; filters; channels of a group.
+// One part writes dw itself, several write sums (parts, K, C / groups, R, S).
+// Needs T and ACC, vector_macros, BITSV (integers as wide as ACCV); FILTER_ROWS, FILTER_COLUMNS,
+// TAP_ROWS, STEP_H, STEP_W, DILATION_H, DILATION_W; X_ELEMENTS and DY_ELEMENTS of local memory.
+#include "ops/conv2d/geometry.cl"
+#include "ops/conv2d/lanes.cl"
+
+#define TILE_ROWS 4
+#define TAPS (FILTER_ROWS * FILTER_COLUMNS)
+#define COLUMN(s) ((s)*DILATION_W % STEP_W * phase + (s)*DILATION_W / STEP_W)
+
+// `count` rows of dy from `dy`. Lanes outside the row are masked in x, too: zero times infinity.
+__attribute__((always_inline)) static inline void add_rows(local const ACC* x, local const ACC* dy,
+                                                           ACCV* sums, const int columns,
+                                                           const int pitch, const int phase,
+                                                           const int dy_pitch, const BITSV mask,
+                                                           const int count) {
+  ACCV sum[TAP_ROWS * FILTER_COLUMNS];
+#pragma unroll
+  for (int i = 0; i < TAP_ROWS * FILTER_COLUMNS; ++i) sum[i] = sums[i];
+  int q = 0;
+  for (; q + VEC <= columns; q += VEC) {
+    ACCV d[TILE_ROWS];
+#pragma unroll
+    for (int i = 0; i < count; ++i) d[i] = VLOAD(0, dy + i * dy_pitch + q);
+#pragma unroll
+    for (int r = 0; r < TAP_ROWS; ++r)
+#pragma unroll
+      for (int s = 0; s < FILTER_COLUMNS; ++s)
+#pragma unroll
+        for (int i = 0; i < count; ++i)
+          sum[r * FILTER_COLUMNS + s] = MULTIPLY_ADD(
+              d[i], VLOAD(0, x + (i * STEP_H + r * DILATION_H) * pitch + q + COLUMN(s)),
+              sum[r * FILTER_COLUMNS + s]);
+  }
+  if (q < columns) {
+    for (int i = 0; i < count; ++i) {
+      const ACCV d = VLOAD(0, dy + i * dy_pitch + q);
+#pragma unroll
+      for (int r = 0; r < TAP_ROWS; ++r)
+#pragma unroll
+        for (int s = 0; s < FILTER_COLUMNS; ++s) {
+          const ACCV pixels = VLOAD(0, x + (i * STEP_H + r * DILATION_H) * pitch + q + COLUMN(s));
+          sum[r * FILTER_COLUMNS + s] =
+              MULTIPLY_ADD(d, select((ACCV)0, pixels, mask), sum[r * FILTER_COLUMNS + s]);
+        }
+    }
+  }
+#pragma unroll
+  for (int i = 0; i < TAP_ROWS * FILTER_COLUMNS; ++i) sums[i] = sum[i];
+}
+
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void weights_planes(
+    global const T* x, global const T* dy, global T* dw, global ACC* sums, const long8 at,
+    const int16 g, const int parts, const int block_p, const int phase) {
+  local ACC rows[X_ELEMENTS];
+  local ACC dy_rows[DY_ELEMENTS];
+  GEOMETRY(g);
+  x += at.s0, dy += at.s1, dw += at.s2, sums += at.s3;
+  const int Cg = C / GROUPS, Kg = K / GROUPS, part = get_group_id(0);
+  const int k = get_group_id(1), c = get_group_id(2), group = k / Kg;
+  const int pitch = STEP_W * phase, dy_pitch = (Q + VEC - 1) / VEC * VEC;
+  ACCV sum[TAPS];
+#pragma unroll
+  for (int i = 0; i < TAPS; ++i) sum[i] = (ACCV)0;
+  BITSV mask;
+  for (int l = 0; l < VEC; ++l) ((BITS*)&mask)[l] = l < Q % VEC ? -1 : 0;
+  const int first = (long)N * part / parts, end = (long)N * (part + 1) / parts;
+  for (long n = first; n < end; ++n)
+    for (int p0 = 0; p0 < P; p0 += block_p) {
+      const int np = min(block_p, P - p0);
+      const int height = (np - 1) * STEP_H + (FILTER_ROWS - 1) * DILATION_H + 1;
+      for (int i = 0; i < height; ++i) {
+        const int h = p0 * STEP_H - PAD_H + i;
+        copy_phases(x + ((n * C + (long)group * Cg + c) * H + h) * W, W, PAD_W, h >= 0 && h < H,
+                    phase, rows + i * pitch);
+      }
+      for (int i = 0; i < np; ++i)
+        copy_row(dy + ((n * K + k) * P + p0 + i) * Q, 0, Q, dy_pitch, dy_rows + i * dy_pitch);
+#pragma unroll
+      for (int r = 0; r < FILTER_ROWS; r += TAP_ROWS) {
+        local const ACC* from = rows + r * DILATION_H * pitch;
+        int p = 0;
+        for (; p + TILE_ROWS <= np; p += TILE_ROWS)
+          add_rows(from + p * STEP_H * pitch, dy_rows + p * dy_pitch, sum + r * FILTER_COLUMNS, Q,
+                   pitch, phase, dy_pitch, mask, TILE_ROWS);
+        for (; p < np; ++p)
+          add_rows(from + p * STEP_H * pitch, dy_rows + p * dy_pitch, sum + r * FILTER_COLUMNS, Q,
+                   pitch, phase, dy_pitch, mask, 1);
+      }
+    }
+#pragma unroll
+  for (int i = 0; i < TAPS; ++i) {
+    ACC lanes[VEC], total = 0;
+    STORE_LANES(sum[i], lanes);
+    for (int l = 0; l < VEC; ++l) total += lanes[l];
+    const long to = ((long)k * Cg + c) * TAPS + i;
+    if (parts == 1)
+      STORE_T(dw, to, total);
+    else
+      sums[(long)part * K * Cg * TAPS + to] = total;
+  }
+}
