@@ -1,24 +1,32 @@
 // The gradient with respect to w of depthwise convolutions and thin groups, for CPUs: a work-group
 // is one work-item, which owns the filter of one k and c and a part of the images. It copies the
-// rows of dy and what they see of x into local memory (as planes.cl), then multiplies vectors along
+// rows of x that rows of dy see into local memory (as planes.cl), then multiplies vectors along
 // the rows; the sums of TAP_ROWS x FILTER_COLUMNS taps stay in registers.
 // Dimensions: parts of the images; filters; channels of a group.
 // One part writes dw itself, several write sums (parts, K, C / groups, R, S).
 // Needs T and ACC, vector_macros, BITSV (integers as wide as ACCV); FILTER_ROWS, FILTER_COLUMNS,
-// TAP_ROWS, STEP_H, STEP_W, DILATION_H, DILATION_W; X_ELEMENTS and DY_ELEMENTS of local memory.
+// TAP_ROWS, WIDE (rows of dy are at least a vector), STEP_H, STEP_W, DILATION_H, DILATION_W;
+// X_ELEMENTS and DY_ELEMENTS of local memory.
 #include "ops/conv2d/geometry.cl"
 #include "ops/conv2d/lanes.cl"
 
 #define TILE_ROWS 4
+#if WIDE
+#define DY global const T
+#define LOAD_DY(p, i) LOADV(p, i)
+#else
+#define DY local const ACC
+#define LOAD_DY(p, i) VLOAD(0, (p) + (i))
+#endif
 #define TAPS (FILTER_ROWS * FILTER_COLUMNS)
 #define COLUMN(s) ((s)*DILATION_W % STEP_W * phase + (s)*DILATION_W / STEP_W)
 
-// `count` rows of dy from `dy`. Lanes outside the row are masked in x, too: zero times infinity.
-__attribute__((always_inline)) static inline void add_rows(local const ACC* x, local const ACC* dy,
-                                                           ACCV* sums, const int columns,
-                                                           const int pitch, const int phase,
-                                                           const int dy_pitch, const BITSV mask,
-                                                           const int count) {
+// `count` rows of dy from `dy`. The last vector of a row overlaps the one before, or the end: lanes
+// that do not count are masked in x, too, because of zero times infinity.
+__attribute__((always_inline)) static inline void add_rows(local const ACC* x, DY* dy, ACCV* sums,
+                                                           const int columns, const int pitch,
+                                                           const int phase, const int dy_pitch,
+                                                           const BITSV mask, const int count) {
   ACCV sum[TAP_ROWS * FILTER_COLUMNS];
 #pragma unroll
   for (int i = 0; i < TAP_ROWS * FILTER_COLUMNS; ++i) sum[i] = sums[i];
@@ -26,7 +34,7 @@ __attribute__((always_inline)) static inline void add_rows(local const ACC* x, l
   for (; q + VEC <= columns; q += VEC) {
     ACCV d[TILE_ROWS];
 #pragma unroll
-    for (int i = 0; i < count; ++i) d[i] = VLOAD(0, dy + i * dy_pitch + q);
+    for (int i = 0; i < count; ++i) d[i] = LOAD_DY(dy, i * dy_pitch + q);
 #pragma unroll
     for (int r = 0; r < TAP_ROWS; ++r)
 #pragma unroll
@@ -38,8 +46,10 @@ __attribute__((always_inline)) static inline void add_rows(local const ACC* x, l
               sum[r * FILTER_COLUMNS + s]);
   }
   if (q < columns) {
+    q = WIDE ? columns - VEC : 0;
+#pragma unroll
     for (int i = 0; i < count; ++i) {
-      const ACCV d = VLOAD(0, dy + i * dy_pitch + q);
+      const ACCV d = select((ACCV)0, LOAD_DY(dy, i * dy_pitch + q), mask);
 #pragma unroll
       for (int r = 0; r < TAP_ROWS; ++r)
 #pragma unroll
@@ -58,17 +68,19 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void weights_planes(
     global const T* x, global const T* dy, global T* dw, global ACC* sums, const long8 at,
     const int16 g, const int parts, const int block_p, const int phase) {
   local ACC rows[X_ELEMENTS];
+#if !WIDE
   local ACC dy_rows[DY_ELEMENTS];
+#endif
   GEOMETRY(g);
   x += at.s0, dy += at.s1, dw += at.s2, sums += at.s3;
   const int Cg = C / GROUPS, Kg = K / GROUPS, part = get_group_id(0);
   const int k = get_group_id(1), c = get_group_id(2), group = k / Kg;
-  const int pitch = STEP_W * phase, dy_pitch = (Q + VEC - 1) / VEC * VEC;
+  const int pitch = STEP_W * phase, dy_pitch = WIDE ? Q : VEC;
   ACCV sum[TAPS];
 #pragma unroll
   for (int i = 0; i < TAPS; ++i) sum[i] = (ACCV)0;
   BITSV mask;
-  for (int l = 0; l < VEC; ++l) ((BITS*)&mask)[l] = l < Q % VEC ? -1 : 0;
+  for (int l = 0; l < VEC; ++l) ((BITS*)&mask)[l] = (WIDE ? l >= VEC - Q % VEC : l < Q) ? -1 : 0;
   const int first = (long)N * part / parts, end = (long)N * (part + 1) / parts;
   for (long n = first; n < end; ++n)
     for (int p0 = 0; p0 < P; p0 += block_p) {
@@ -79,15 +91,27 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void weights_planes(
         copy_phases(x + ((n * C + (long)group * Cg + c) * H + h) * W, W, PAD_W, h >= 0 && h < H,
                     phase, rows + i * pitch);
       }
+#if WIDE
+      DY* dy_rows = dy + ((n * K + k) * P + p0) * Q;
+#else
       for (int i = 0; i < np; ++i)
         copy_row(dy + ((n * K + k) * P + p0 + i) * Q, 0, Q, dy_pitch, dy_rows + i * dy_pitch);
+#endif
+      // The same rows of the next image.
+      global const T* next_x = x + ((n + 1) * C + (long)group * Cg + c) * H * W;
+      global const T* next_dy = dy + ((n + 1) * K + k) * P * Q;
 #pragma unroll
       for (int r = 0; r < FILTER_ROWS; r += TAP_ROWS) {
         local const ACC* from = rows + r * DILATION_H * pitch;
         int p = 0;
-        for (; p + TILE_ROWS <= np; p += TILE_ROWS)
+        for (; p + TILE_ROWS <= np; p += TILE_ROWS) {
+          for (int j = 0; r == 0 && j < TILE_ROWS * Q; j += 64 / (int)sizeof(T)) {
+            FETCH(next_dy + (long)(p0 + p) * Q + j);
+            FETCH(next_x + (long)(p0 + p) * STEP_H * W + j * STEP_W);
+          }
           add_rows(from + p * STEP_H * pitch, dy_rows + p * dy_pitch, sum + r * FILTER_COLUMNS, Q,
                    pitch, phase, dy_pitch, mask, TILE_ROWS);
+        }
         for (; p < np; ++p)
           add_rows(from + p * STEP_H * pitch, dy_rows + p * dy_pitch, sum + r * FILTER_COLUMNS, Q,
                    pitch, phase, dy_pitch, mask, 1);

@@ -66,15 +66,16 @@ KernelPtr kernel_of(const OpCall& call, const ConvSizes& s, const Rows& rows) {
       call.queue,
       {kPath,
        "weights_planes",
-       {bit(dtype), rows.vec, rows.tap_rows, rows.elements, s.R, s.S, s.stride_h, s.stride_w,
-        s.dilation_h, s.dilation_w}},
+       {bit(dtype), rows.vec, s.Q >= rows.vec, rows.tap_rows, rows.elements, s.R, s.S, s.stride_h,
+        s.stride_w, s.dilation_h, s.dilation_w}},
       [&] {
         return t_and_acc(dtype) + vector_macros(dtype, rows.vec) + define("BITS", bits) +
                define("BITSV", fmt::format("{}{}", bits, rows.vec)) + define("FILTER_ROWS", s.R) +
                define("FILTER_COLUMNS", s.S) + define("TAP_ROWS", rows.tap_rows) +
-               define("STEP_H", s.stride_h) + define("STEP_W", s.stride_w) +
-               define("DILATION_H", s.dilation_h) + define("DILATION_W", s.dilation_w) +
-               define("X_ELEMENTS", rows.elements) + define("DY_ELEMENTS", rows.elements);
+               define("WIDE", s.Q >= rows.vec) + define("STEP_H", s.stride_h) +
+               define("STEP_W", s.stride_w) + define("DILATION_H", s.dilation_h) +
+               define("DILATION_W", s.dilation_w) + define("X_ELEMENTS", rows.elements) +
+               define("DY_ELEMENTS", rows.elements);
       });
 }
 
