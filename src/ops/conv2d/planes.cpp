@@ -59,7 +59,8 @@ Tiles tiles_of(const Planes& v, const ExtendedDeviceProfile& profile, DType dtyp
   const std::int64_t most = width == 16 ? 6 : 3;  // times kTileRows registers
   for (std::int64_t n = 1; n <= std::min(most, v.filters); ++n)
     if (padded(v.filters, n) <= padded(v.filters, tiles.filters)) tiles.filters = n;
-  tiles.vectors = v.Q >= 2 * tiles.vec && 2 * tiles.filters <= most ? 2 : 1;
+  // Rows that several taps see occupy registers, too.
+  tiles.vectors = v.Q >= 2 * tiles.vec && tiles.filters == 1 && width == 16 ? 2 : 1;
   const auto reach = std::max<std::int64_t>(v.S - 1, 0) * v.dilation_w / v.step_w + 1;
   tiles.phase = std::max(v.Q, tiles.vec) + reach;
   if (tiles.vectors > 1) tiles.phase = padded(tiles.phase, tiles.vec);  // rows begin with a line
