@@ -201,7 +201,7 @@ std::string data_declines(const OpCall& call, const ExtendedDeviceProfile& profi
   if (s.pixels() == 0 || s.K == 0) return "dy is empty";
   if (s.is_strided() && s.is_dilated()) return "strided and dilated";
   if (s.stride_h * s.stride_w > 9) return "a launch for each of more than 9 phases";
-  if (!s.is_strided() && s.group_channels() > kFewChannels)
+  if (s.group_channels() > kFewChannels)
     return fmt::format("{} channels per group are a matrix product", s.group_channels());
   std::string why_not;
   for_phases(s, [&](const Planes& v) {
