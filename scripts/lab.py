@@ -186,7 +186,9 @@ def environment(i):
     env = dict(os.environ) | i.env
     vendors = LAB / "icd" / i.name
     vendors.mkdir(parents=True, exist_ok=True)
-    (vendors / "driver.icd").write_text(i.library() + "\n", encoding="ascii")
+    icd, line = vendors / "driver.icd", i.library() + "\n"
+    if not icd.exists() or icd.read_text(encoding="ascii") != line:  # others may be reading it
+        icd.write_text(line, encoding="ascii")
     cache = LAB / "cache" / i.name
     cache.mkdir(parents=True, exist_ok=True)
     env |= {"OCL_ICD_VENDORS": f"{vendors}/", "XDG_CACHE_HOME": str(cache),
