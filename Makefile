@@ -13,7 +13,7 @@ endif
 PYTHON := .venv/bin/python
 say = @printf '\n== %s\n' "$(1)"
 
-.PHONY: help setup build test demo bench format lint tidy dev test-dev test-release test-asan \
+.PHONY: help setup build test demo bench bench-peers bench-parts format lint tidy dev test-dev test-release test-asan \
   test-tsan test-cpu-only test-torch test-large test-fusion test-faults lab test-matrix gpu-audit selftest docs-ops wheel test-wheel clean \
   fuzz test-oclgrind test-signals soak test-valgrind
 
@@ -169,10 +169,27 @@ demo: build  ## show the devices, compute with a tensor, train a network to read
 	  --save build/demo.safetensors --report build/demo.html
 	@echo; echo "open build/demo.html for the curves, or: build/release/bin/netcl eval build/demo.safetensors"
 
-bench: build  ## run every benchmark of the release build
-	@found=0; for bench in build/release/bin/bench_*; do \
-	  [ -x "$$bench" ] || continue; found=1; printf '\n== bench: %s\n' "$${bench##*/}"; "$$bench"; \
-	done; [ $$found = 1 ] || echo "no benchmarks yet"
+# The libraries to compare with: Debian's, and PyTorch (some GB) in an environment of its own.
+bench-peers: setup  ## install the libraries that bench compares netcl with
+	$(call say,bench: peers)
+	@dpkg-query -W libopenblas-dev libclblast-dev >/dev/null 2>&1 || { \
+	  sudo=$$([ "$$(id -u)" = 0 ] || echo sudo); \
+	  $$sudo apt-get install -y -qq --no-install-recommends libopenblas-dev libclblast-dev; }
+	@[ -x build/bench-venv/bin/python ] || python3 -m venv build/bench-venv
+	@build/bench-venv/bin/python -c 'import torch, numpy' 2>/dev/null || \
+	  build/bench-venv/bin/python -m pip install --quiet --disable-pip-version-check torch numpy
+	@cmake --preset release --log-level=NOTICE
+
+bench: bench-peers build  ## netcl beside the hardware's limits and other libraries: table, build/bench.jsonl, build/bench.html
+	$(call say,bench)
+	@peers=(); for peer in build/release/bin/bench_peer_*; do peers+=(--peer "$$peer"); done; \
+	  build/release/bin/netcl bench "$${peers[@]}" --json build/bench.jsonl --report build/bench.html \
+	    --peer "build/bench-venv/bin/python bench/peers/torch_peer.py"
+
+bench-parts: build  ## the small benchmarks: launches, memory, fusion, capture, selection
+	@for bench in build/release/bin/bench_*; do \
+	  case "$$bench" in *bench_peer_*) continue ;; esac; \
+	  printf '\n== bench: %s\n' "$${bench##*/}"; "$$bench"; done
 
 format:  ## rewrite all C++ and OpenCL sources with clang-format
 	@scripts/format.sh

@@ -24,15 +24,16 @@ enum class KernelVariant : std::uint8_t {
   MATMUL_TILED,
   MATMUL_REGISTER_TILED,
   MATMUL_VECTORIZED,
-  MATMUL_PACKED,  // CPUs: packed panels, one work-item per tile, no barriers
+  MATMUL_PACKED,  // CPUs: panels of columns, one work-item each, no barriers
   MATMUL_GEMV,    // one row or one column
   CONV2D_NAIVE,
   CONV2D_IM2COL,
   CONV2D_IMPLICIT_GEMM,
   CONV2D_TILED_LOCAL,
   CONV2D_WINOGRAD,
-  CONV2D_PACKED,     // CPUs: packed filters, one work-item per tile, no barriers
-  CONV2D_DEPTHWISE,  // one input channel per filter
+  CONV2D_PACKED,           // CPUs: panels of pixels, one work-item each, no barriers
+  CONV2D_WINOGRAD_PANELS,  // CPUs: tiles of 4x4 results, likewise
+  CONV2D_DEPTHWISE,        // one input channel per filter
   ELEMENTWISE_SCALAR,
   ELEMENTWISE_VECTORIZED,
   REDUCTION_SEQUENTIAL,

@@ -19,7 +19,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kProbes = 16;
 constexpr std::int64_t kClasses = 10, kImageClasses = 1000, kDigit = 28, kImage = 224;
 
 std::int64_t number(const json& parameters, const char* name) {
@@ -32,10 +31,7 @@ std::int64_t number(const json& parameters, const char* name) {
 
 std::vector<double> probe_of(const Tensor& result) {
   const auto values = result.astype(DType::float32).contiguous().to_vector<float>();
-  std::vector<double> probe;
-  for (std::size_t i = 0; i < kProbes && !values.empty(); ++i)
-    probe.push_back(values[i * (values.size() - 1) / (kProbes - 1)]);
-  return probe;
+  return bench::probe_of(values.data(), values.size());
 }
 
 // Work that is a function of nothing: it keeps its latest result for the probe.
@@ -277,22 +273,14 @@ Work limit(const DeviceHandle& device, const std::string& kind) {
 
 }  // namespace
 
-float input_value(std::uint32_t index, std::uint32_t seed) {
-  std::uint32_t h = index * 0x9E3779B1u + seed * 0x85EBCA77u;
-  h ^= h >> 15;
-  h *= 0x2C1B3C6Du;
-  h ^= h >> 13;
-  return static_cast<float>(h >> 8) / 16777216.0f - 0.5f;
-}
-
 Tensor input(const Queue& queue, const Shape& shape, std::uint32_t seed, double scale) {
-  std::vector<float> values(static_cast<std::size_t>(shape.numel()));
-  for (std::size_t i = 0; i < values.size(); ++i)
-    values[i] = input_value(static_cast<std::uint32_t>(i), seed) * static_cast<float>(scale);
+  const auto values = input_values(static_cast<std::size_t>(shape.numel()), seed, scale);
   return Tensor::from_host(queue, HostView(values, shape));
 }
 
-Work prepare(const DeviceHandle& device, const std::string& parameters) {
+namespace {
+
+Work prepare_kind(const DeviceHandle& device, const std::string& parameters) {
   const auto p = json::parse(parameters, nullptr, false);
   check<ArgumentError>(p.is_object() && p.contains("kind") && p["kind"].is_string(),
                        "[bench] a case must be an object with a kind: {}", parameters);
@@ -310,6 +298,14 @@ Work prepare(const DeviceHandle& device, const std::string& parameters) {
   if (kind == "limit_fma" || kind == "limit_triad" || kind == "limit_read")
     return limit(device, kind);
   fail<ArgumentError>("[bench] this kind of case is not known: {}", kind);
+}
+
+}  // namespace
+
+Work prepare(const DeviceHandle& device, const std::string& parameters) {
+  auto work = prepare_kind(device, parameters);
+  work.finish = [queue = device.queue] { queue.finish(); };
+  return work;
 }
 
 }  // namespace netcl::bench

@@ -228,6 +228,36 @@ Why conv2d_winograd(Input in) {
                   winograd_too_large(in));
 }
 
+Why panels_do_not_fit(Input in) {
+  return conv2d_why(in, [&](const Conv2dSizes& s) -> Why {
+    // Two vectors of tiles of every channel, for each place in them, in a core's own cache.
+    const auto bytes = static_cast<std::uint64_t>(36 * s.C * 2 * 64);
+    const auto room = std::min<std::uint64_t>(in.profile.local_mem_size * 3 / 4, 640 << 10);
+    if (bytes <= room) return kHolds;
+    return fmt::format("its panels need {} bytes, more than the {} of a core", bytes, room);
+  });
+}
+
+Why too_few_tiles(Input in) {
+  return conv2d_why(in, [](const Conv2dSizes& s) -> Why {
+    const auto whole = [](std::int64_t size) { return (size + 3) / 4 * 4; };
+    const auto pixels = whole(s.out_h()) * whole(s.out_w());
+    if (pixels > 2 * s.out_h() * s.out_w())
+      return fmt::format("an output of {}x{} fills less than half of its tiles", s.out_h(),
+                         s.out_w());
+    // Transformed filters are four times as large, and are made and read for few results.
+    const auto tiles = s.N * pixels / 16;
+    if (4 * tiles >= s.C) return kHolds;
+    return fmt::format("{} tiles are few for filters of {} channels", tiles, s.C);
+  });
+}
+
+Why conv2d_winograd_panels(Input in) {
+  if (!in.settings.winograd) return "NETCL_CONV_WINOGRAD=0";
+  return first_of(not_cpu(in), not_floating(in), grouped(in), not_winograd_shape(in),
+                  too_few_tiles(in), panels_do_not_fit(in));
+}
+
 Why conv2d_small_local(Input in) {
   if (!in.settings.tiled_local) return "NETCL_CONV_TILED_LOCAL is not 1";
   return first_of(grouped(in), no_real_local_memory(in), patch_does_not_fit(in),
@@ -331,8 +361,11 @@ constexpr BuiltinRule kRules[] = {
     {"conv2d", V::CONV2D_NAIVE, "groups with fewer than 8 filters",
      "a matrix product per group would be thinner than a tile", conv2d_thin_groups,
      configure_per_item},
+    {"conv2d", V::CONV2D_WINOGRAD_PANELS,
+     "CPU, 3x3, stride 1, padding up to 1, from 8 channels and filters",
+     "four times fewer multiplications", conv2d_winograd_panels, configure_packed},
     {"conv2d", V::CONV2D_PACKED, "CPU, stride up to 2, not dilated",
-     "packed filters and one work-item per tile, straight from the rows of the input",
+     "a matrix product whose right factor is gathered panel by panel, straight from the input",
      conv2d_packed, configure_packed},
     {"conv2d", V::CONV2D_IM2COL, "CPU",
      "the copy turns scattered reads into the packed matrix product", conv2d_im2col,

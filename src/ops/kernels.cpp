@@ -7,6 +7,7 @@
 #include "base/env.h"
 #include "cl/state.h"
 #include "kernel/builtin.h"
+#include "ops/memory_hints.h"
 
 namespace netcl {
 namespace {
@@ -114,7 +115,7 @@ std::string vector_macros(DType dtype, std::int64_t vec) {
               fmt::format("#define VLOAD(j, p) vload{}(j, p)\n", vec) +
               fmt::format("#define STORE_LANES(v, p) vstore{}(v, 0, p)\n", vec);
   text += dtype == DType::float16
-              ? fmt::format("#define LOADV(p, i) vload_half{}(0, (p) + (i))\n", vec)
+              ? half_vectors() + fmt::format("#define LOADV(p, i) load_halves{}((p) + (i))\n", vec)
               : fmt::format("#define LOADV(p, i) vload{}(0, (p) + (i))\n", vec);
   // One rounding instead of two, and one instruction.
   text += is_floating(dtype) ? "#define MULTIPLY_ADD(x, y, z) fma(x, y, z)\n"

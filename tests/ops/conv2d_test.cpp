@@ -157,7 +157,7 @@ TEST(Conv2d, the_selector_finds_its_kernels) {
   const auto& op = find_op("conv2d");
   for (const auto* kernel :
        {"CONV2D_NAIVE", "CONV2D_IM2COL", "CONV2D_IMPLICIT_GEMM", "CONV2D_TILED_LOCAL",
-        "CONV2D_WINOGRAD", "CONV2D_PACKED", "CONV2D_DEPTHWISE"})
+        "CONV2D_WINOGRAD", "CONV2D_PACKED", "CONV2D_WINOGRAD_PANELS", "CONV2D_DEPTHWISE"})
     EXPECT_TRUE(std::any_of(op.variants.begin(), op.variants.end(), [&](const OpVariant& variant) {
       return std::string_view(variant.kernel) == kernel;
     })) << kernel;

@@ -1,26 +1,10 @@
 // What is laid out anew before the products of packed.cl, in the accumulator's type. A work-item
 // owns one element of the result where nothing else is said. Needs T and ACC.
-//   conv2d_pack_filters  w in blocks of tile_k filters, the last one of a group filled with zeros
-//   conv2d_pad           x with its padding, and slack at the end of the rows
+//   conv2d_pad           x with its padding
 //   conv2d_im2col        columns: (N, C R S, 1, P Q), which makes it a 1x1 convolution
 #include "ops/conv2d/geometry.cl"
 
-// An item per block and tap.
-// device(conv2d_pack_filters, conv2d_pad, conv2d_im2col): CPU
-kernel void conv2d_pack_filters(global const T* w, global ACC* to, const long8 at,
-                                const int group_filters, const int blocks, const int tile_k,
-                                const long taps, const long count) {
-  w += at.s0, to += at.s1;
-  const long i = get_global_id(0);
-  if (i >= count) return;
-  const long tap = i % taps, block = i / taps;
-  const int k0 = (int)(block % blocks) * tile_k;
-  const long filter = block / blocks * group_filters + k0;
-  for (int lane = 0; lane < tile_k; ++lane)
-    to[i * tile_k + lane] =
-        k0 + lane < group_filters ? LOAD_T(w, (filter + lane) * taps + tap) : (ACC)0;
-}
-
+// device(conv2d_pad, conv2d_im2col): CPU
 // to (planes, height, width) of x (planes, H, W). Dimensions: blocks of `block` columns; rows.
 kernel void conv2d_pad(global const T* x, global ACC* to, const long8 at, const int16 g,
                        const int height, const int width, const int block, const long rows) {
@@ -32,10 +16,13 @@ kernel void conv2d_pad(global const T* x, global ACC* to, const long8 at, const 
   const long plane = row / height;
   const bool inside = h >= 0 && h < H;
   const int begin = get_global_id(0) * block, end = min(width, begin + block);
-  for (int i = begin; i < end; ++i) {
-    const int w = i - PAD_W;
-    to[row * width + i] = inside && w >= 0 && w < W ? LOAD_T(x, (plane * H + h) * W + w) : (ACC)0;
-  }
+  const int left = inside ? clamp(PAD_W, begin, end) : end;
+  const int right = inside ? clamp(PAD_W + W, begin, end) : end;
+  to += row * width;
+  const long from = (plane * H + h) * W - PAD_W;
+  for (int i = begin; i < left; ++i) to[i] = (ACC)0;
+  for (int i = left; i < right; ++i) to[i] = LOAD_T(x, from + i);
+  for (int i = right; i < end; ++i) to[i] = (ACC)0;
 }
 
 // to (images, C, R, S, width) from the image `first` on, width >= P Q.

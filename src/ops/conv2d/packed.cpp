@@ -1,6 +1,8 @@
 // conv2d.packed and conv2d.im2col: the same product, over rows of the image or over its columns.
 #include "base/format.h"
 #include "ops/conv2d/gemm.h"
+#include "ops/conv2d/padded.h"
+#include "ops/panels.h"
 
 namespace netcl::conv {
 namespace {
@@ -13,125 +15,79 @@ constexpr auto kLongestRow = std::int64_t{1} << 30;
 struct Rows {
   Tensor x;
   ConvSizes s;
-  Long8 steps;  // image, channel, row, tap down, tap across, pixel, group, has slack
+  Long8 steps;  // image, channel, row, tap down, tap across, pixel, group, elements
 };
 
 struct Packed {
   const OpCall& call;
   Epilogue epilogue;
-  std::int64_t vec, vectors, tile_q;
+  PanelTile tile;
 
-  Packed(const OpCall& c, const VariantRun& with)
-      : call(c),
-        epilogue(epilogue_of(c)),
-        vec(with["VEC"]),
-        vectors(with["VECTORS"]),
-        tile_q(with["TILE_Q"]) {}
+  Packed(const OpCall& c, const VariantRun& with) : call(c), epilogue(epilogue_of(c)), tile(with) {}
 
   DType work_dtype() const { return compute_dtype(call.dtype()); }
-  std::int64_t tile_k() const { return vec * vectors; }
-  KernelPtr kernel() const;
   KernelPtr prepare(const char* name) const {
     return op_kernel(call.queue, {kPack, name, {bit(call.dtype())}},
                      [&] { return t_and_acc(call.dtype()); });
   }
-  Tensor packed_filters(const ConvSizes& s) const;
   Rows rows_of_image(const ConvSizes& s) const;
   // Into `y` and from the epilogue's residual, both of the images of `rows`.
   void product(const Rows& rows, const Tensor& filters, const Tensor& y) const;
 };
 
-KernelPtr Packed::kernel() const {
-  return op_kernel(
-      call.queue,
-      {kPath, "conv2d_packed", {bit(call.dtype()), epilogue.bits(), vec, vectors, tile_q}}, [&] {
-        return t_and_acc(call.dtype()) + epilogue.defines() + define("VEC", vec) +
-               define("VECTORS", vectors) + define("TILE_Q", tile_q);
-      });
-}
-
-Tensor Packed::packed_filters(const ConvSizes& s) const {
-  const auto blocks = static_cast<std::int64_t>(ceil_div(s.group_filters(), tile_k()));
-  const auto to = Tensor::empty(call.queue, {s.groups * blocks, s.taps(), tile_k()}, work_dtype());
-  const auto items = s.groups * blocks * s.taps();
-  enqueue_items(call.queue, prepare("conv2d_pack_filters"),
-                OpArgs()
-                    .tensor(call.inputs[1])
-                    .tensor(to)
-                    .value(static_cast<std::int32_t>(s.group_filters()))
-                    .value(static_cast<std::int32_t>(blocks))
-                    .value(static_cast<std::int32_t>(tile_k()))
-                    .value(s.taps())
-                    .value(items),
-                items);
-  return to;
-}
-
-Long8 steps_through(const ConvSizes& s, std::int64_t height, std::int64_t width, bool slack) {
+Long8 steps_through(const ConvSizes& s, std::int64_t height, std::int64_t width) {
   const auto plane = height * width;
   return {{s.C * plane, plane, s.stride_h * width, s.dilation_h * width, s.dilation_w, s.stride_w,
-           s.group_channels() * plane, slack ? 1 : 0}};
+           s.group_channels() * plane, s.N * s.C * plane}};
 }
 
-// x as it is where no tap leaves it, else a padded copy whose rows hold whole tiles.
+// x as it is where no tap leaves it, else a padded copy.
 Rows Packed::rows_of_image(const ConvSizes& whole) const {
   auto s = whole;
   const auto& x = call.inputs[0];
   // A filter of one tap and one step sees no rows: one long row has fewer ends.
   if (s.is_pointwise() && !s.is_strided() && !s.is_padded()) s.W = s.Q = s.H * s.W, s.H = s.P = 1;
-  if (!s.is_padded() && x.dtype() == work_dtype() && s.Q >= tile_q)
-    return {x, s, steps_through(s, s.H, s.W, false)};
-  const auto height = s.H + 2 * s.padding_h;
-  const auto last = static_cast<std::int64_t>(ceil_div(s.Q, tile_q)) * tile_q - 1;
-  const auto width =
-      std::max(s.W + 2 * s.padding_w, last * s.stride_w + (s.S - 1) * s.dilation_w + 1);
-  const auto to = Tensor::empty(call.queue, {s.N, s.C, height, width}, work_dtype());
-  const auto geometry = s.geometry();
-  // A CPU copies a row per work-item, others an element.
-  const auto pad = prepare("conv2d_pad");
-  const bool by_rows = device_profile(call.queue).is_cpu;
-  const auto group = static_cast<std::int64_t>(clamped_local(pad, by_rows ? 1 : 64));
-  const auto rows = s.N * s.C * height;
-  OpArgs()
-      .tensor(x)
-      .tensor(to)
-      .by_value(&geometry, sizeof geometry)
-      .value(static_cast<std::int32_t>(height))
-      .value(static_cast<std::int32_t>(width))
-      .value(static_cast<std::int32_t>(by_rows ? width : 1))
-      .value(rows)
-      .enqueue(call.queue, pad,
-               {static_cast<std::int64_t>(rounded_up(by_rows ? 1 : width, group)), rows},
-               {group, std::int64_t{1}});
-  return {to, s, steps_through(s, height, width, true)};
+  if (!s.is_padded() && x.dtype() == work_dtype()) return {x, s, steps_through(s, s.H, s.W)};
+  const auto height = s.H + 2 * s.padding_h, width = s.W + 2 * s.padding_w;
+  return {padded_images(call.queue, x, s, height, width), s, steps_through(s, height, width)};
 }
 
 void Packed::product(const Rows& rows, const Tensor& filters, const Tensor& y) const {
   const auto& s = rows.s;
-  const auto row_tiles = static_cast<std::int64_t>(ceil_div(s.Q, tile_q));
-  // Enough work in an item that starting it does not show, but parts for all cores.
-  constexpr std::int64_t kWork = 1 << 18;
-  const auto tiles = std::clamp<std::int64_t>(kWork / (s.taps() * tile_q * tile_k()), 1, row_tiles);
-  const auto blocks = static_cast<std::int64_t>(ceil_div(s.group_filters(), tile_k()));
+  const auto& profile = device_profile(call.queue);
+  const auto terms = tile.terms(work_dtype(), profile);
+  const bool chunked = s.taps() > terms;
+  const auto kernel =
+      op_kernel(call.queue,
+                {kPath,
+                 "conv2d_packed",
+                 {bit(call.dtype()), epilogue.bits(), tile.bits(), terms, chunked ? 1 : 0}},
+                [&] {
+                  return t_and_acc(call.dtype()) + epilogue.defines() +
+                         tile.defines(work_dtype(), terms, chunked);
+                });
+  const auto panels = static_cast<std::int64_t>(ceil_div(s.N * s.pixels(), tile.width()));
+  const auto part = panel_rows(s.group_filters(), panels * s.groups, tile, profile);
   const auto geometry = s.geometry();
   OpArgs args;
   args.tensor(rows.x).tensor(filters).tensor(epilogue.bias_or(call.inputs[1]));
-  epilogue.add_results(args, y)
-      .by_value(&geometry, sizeof geometry)
+  epilogue.add_results(args, y);
+  Tensor sums;
+  if (chunked) args.tensor(sums = Tensor::empty(call.queue, y.shape(), work_dtype()));
+  args.by_value(&geometry, sizeof geometry)
       .by_value(&rows.steps, sizeof rows.steps)
-      .value(static_cast<std::int32_t>(tiles))
-      .value(static_cast<std::int32_t>(s.N * s.P))
+      .value(part)
       .value(epilogue.has_bias())
-      .enqueue(
-          call.queue, kernel(),
-          {static_cast<std::int64_t>(ceil_div(row_tiles, tiles)), s.N * s.P, s.groups * blocks},
-          {1, 1, 1});
+      .enqueue(call.queue, kernel,
+               {static_cast<std::int64_t>(ceil_div(s.group_filters(), part)), panels, s.groups},
+               {1, 1, 1});
 }
 
 void run_packed(const OpCall& call, const VariantRun& with) {
   const Packed packed(call, with);
   const auto s = sizes_of_forward(call);
-  packed.product(packed.rows_of_image(s), packed.packed_filters(s), call.outputs[0]);
+  packed.product(packed.rows_of_image(s), call.inputs[1].astype(packed.work_dtype()),
+                 call.outputs[0]);
 }
 
 // ---- im2col
@@ -161,14 +117,14 @@ Rows columns_of(const Packed& packed, const ConvSizes& s, std::int64_t first, st
   ConvSizes one;
   one.N = images, one.C = s.C * s.R * s.S, one.K = s.K, one.groups = s.groups;
   one.H = one.P = 1, one.W = one.Q = s.pixels();
-  return {to, one, steps_through(one, 1, width, true)};
+  return {to, one, steps_through(one, 1, width)};
 }
 
 void run_im2col(const OpCall& call, const VariantRun& with) {
   const Packed packed(call, with);
   const auto s = sizes_of_forward(call);
-  const auto filters = packed.packed_filters(s);
-  const auto width = static_cast<std::int64_t>(ceil_div(s.pixels(), packed.tile_q)) * packed.tile_q;
+  const auto filters = call.inputs[1].astype(packed.work_dtype());
+  const auto width = s.pixels();
   const auto part = images_per_part(s, width, packed.work_dtype());
   for (std::int64_t first = 0; first < s.N; first += part) {
     const auto images = std::min(part, s.N - first);
@@ -187,22 +143,38 @@ std::string declines(const OpCall& call, const ExtendedDeviceProfile&) {
   return nothing_to_sum(s);
 }
 
-// Registers decide: TILE_Q x VECTORS accumulators of VEC lanes.
 VariantSpace space(const OpCall& call, const ExtendedDeviceProfile&, const KernelConfig& config) {
   const auto s = sizes_of_forward(call);
-  const auto lanes =
-      compute_dtype(call.dtype()) == DType::float64 ? config.vector_width / 2 : config.vector_width;
-  const std::int64_t vec = std::clamp(lanes, 2, 16);
-  // Filters that fill one vector only should not pay for two.
-  const std::int64_t vectors = s.group_filters() > vec ? 2 : 1;
-  return {{{"VEC", {4, 8, 16}}, {"VECTORS", {1, 2}}, {"TILE_Q", {4, 8, 12}}},
-          {{"VEC", vec}, {"VECTORS", vectors}, {"TILE_Q", 8}},
-          nullptr,
-          {static_cast<std::size_t>(s.group_filters()), static_cast<std::size_t>(s.pixels()),
-           static_cast<std::size_t>(s.taps())}};
+  return panel_space(config, call.dtype(), s.N * s.pixels(),
+                     {static_cast<std::size_t>(s.group_filters()),
+                      static_cast<std::size_t>(s.pixels()), static_cast<std::size_t>(s.taps())});
 }
 
 }  // namespace
+
+Tensor padded_images(const Queue& queue, const Tensor& x, const ConvSizes& s, std::int64_t height,
+                     std::int64_t width) {
+  const auto to = Tensor::empty(queue, {s.N, s.C, height, width}, compute_dtype(x.dtype()));
+  const auto geometry = s.geometry();
+  const auto kernel = op_kernel(queue, {kPack, "conv2d_pad", {bit(x.dtype())}},
+                                [&] { return t_and_acc(x.dtype()); });
+  // A CPU copies a row per work-item, others an element.
+  const bool by_rows = device_profile(queue).is_cpu;
+  const auto group = static_cast<std::int64_t>(clamped_local(kernel, by_rows ? 1 : 64));
+  const auto rows = s.N * s.C * height;
+  OpArgs()
+      .tensor(x)
+      .tensor(to)
+      .by_value(&geometry, sizeof geometry)
+      .value(static_cast<std::int32_t>(height))
+      .value(static_cast<std::int32_t>(width))
+      .value(static_cast<std::int32_t>(by_rows ? width : 1))
+      .value(rows)
+      .enqueue(queue, kernel,
+               {static_cast<std::int64_t>(rounded_up(by_rows ? 1 : width, group)), rows},
+               {group, std::int64_t{1}});
+  return to;
+}
 
 OpVariant packed_variant() {
   return {"conv2d.packed", "CONV2D_PACKED", kPath, declines, run_packed, space};

@@ -1,97 +1,83 @@
-// For CPUs: both factors are first packed into panels that are read once from beginning to end,
-// then a work-item computes a tile of MR rows by NV vectors of VEC columns in registers. No
-// barriers, no local memory; a work-group is one work-item. Defines: MR, NV, VEC, ACCV (a vector of
-// VEC ACC).
-//   matmul_pack_a   panel p holds rows p*MR ...: K groups of MR values; a work-item owns BLOCK_K of
-//   k matmul_pack_b   panel p holds columns p*NR ...: K groups of NR = NV * VEC values
-//   matmul_packed   global size (row tiles, column tiles, batches); rows vary fastest, so that
-//                   neighbours share a panel of b while it is in the cache
-// What lies outside the matrices is packed as zero.
-
+// For CPUs. A work-group is one work-item, which owns `size.s5` rows of NR = NV * VEC columns of
+// the result: it copies its columns of b into a panel in local memory, which there is ordinary
+// memory that stays in the core's own cache, and multiplies tile after tile of rows with it. No
+// barriers, one launch. Global size (parts of the rows, panels, batches).
+// Defines: MR, NV, VEC, ACCV (a vector of VEC ACC); KC, the terms that a panel holds; CHUNKED when
+// there are more of them: then the sums wait in `sums` (batches, M, N) from chunk to chunk.
 #include "ops/matmul/common.cl"
 
-#define NR (NV * VEC)
-#define BLOCK_K 128
+#define LOAD_LEFT LOAD_T
+typedef T Left;
+#include "ops/matmul/panel_tile.cl"
 
-__kernel void matmul_pack_a(__global const T* a, __global ACC* packed, long8 at, long8 size,
-                            long8 sa) {
-  const long panel = (long)get_global_id(0), z = (long)get_global_id(2);
-  const long start = (long)get_global_id(1) * BLOCK_K, stop = min(start + BLOCK_K, size.s2);
-  const long outer = z / size.s4, inner = z - outer * size.s4;
-  a += at.s0 + outer * sa.s2 + inner * sa.s3 + panel * MR * A_ROW;
-  packed += at.s1 + (z * size.s5 + panel) * MR * size.s2;
-  const long rows = min((long)MR, size.s0 - panel * MR);
-  for (long k = start; k < stop; ++k)
-#pragma unroll
-    for (int i = 0; i < MR; ++i)
-      packed[k * MR + i] = i < rows ? LOAD_T(a, i * A_ROW + k * A_COL) : (ACC)0;
-}
+#if CHUNKED
+#define SUMS_PARAMETER , __global ACC* sums
+#if HAS_RESIDUAL
+#define SUMS_AT at.s5
+#else
+#define SUMS_AT at.s4
+#endif
+#else
+#define SUMS_PARAMETER
+#endif
 
-__kernel void matmul_pack_b(__global const T* b, __global ACC* packed, long8 at, long8 size,
-                            long8 sa) {
-  const long panel = (long)get_global_id(0), z = (long)get_global_id(2);
-  const long start = (long)get_global_id(1) * BLOCK_K, stop = min(start + BLOCK_K, size.s2);
-  const long outer = z / size.s4, inner = z - outer * size.s4;
-  b += at.s0 + outer * sa.s6 + inner * sa.s7 + panel * NR * B_COL;
-  packed += at.s1 + (z * size.s6 + panel) * NR * size.s2;
-  const long columns = min((long)NR, size.s1 - panel * NR);
-  if (columns == NR && B_COL == 1) {
-    for (long k = start; k < stop; ++k)
-      for (int j = 0; j < NR; ++j) packed[k * NR + j] = LOAD_T(b, k * B_ROW + j);
-  } else {
-    for (long k = start; k < stop; ++k)
-      for (int j = 0; j < NR; ++j)
-        packed[k * NR + j] = j < columns ? LOAD_T(b, k * B_ROW + j * B_COL) : (ACC)0;
-  }
-}
-
-// device(matmul_packed, matmul_pack_a, matmul_pack_b): CPU
-__kernel void matmul_packed(__global const ACC* a, __global const ACC* b, __global T* y,
-                            __global const T* bias RESIDUAL_PARAMETER, long8 at, long8 size,
-                            long8 sa, long4 sy) {
-  const long tile_m = (long)get_global_id(0), tile_n = (long)get_global_id(1);
-  const long z = (long)get_global_id(2);
-  const long outer = z / size.s4, inner = z - outer * size.s4;
-  // A batch whose factor repeats (stride 0) was packed once.
-  const long a_batch = sa.s2 * outer + sa.s3 * inner, b_batch = sa.s6 * outer + sa.s7 * inner;
-  a += at.s0 + (a_batch * size.s5 + tile_m) * MR * size.s2;
-  b += at.s1 + (b_batch * size.s6 + tile_n) * NR * size.s2;
-  y += at.s2 + outer * sy.s2 + inner * sy.s3;
-  bias += at.s3;
-  MOVE_RESIDUAL(at.s4 + outer * sy.s2 + inner * sy.s3);
-
-  ACCV sum[MR][NV];
+// Columns of b as a panel: groups of NR for each term; what lies outside of b is zero.
+void pack_columns(__local ACC* panel, __global const T* b, long terms, long columns, long row,
+                  long column) {
+  if (columns == NR && column == 1) {
+    for (long k = 0; k < terms; ++k)
 #pragma unroll
-  for (int i = 0; i < MR; ++i)
-#pragma unroll
-    for (int j = 0; j < NV; ++j) sum[i][j] = (ACCV)(0);
-  for (long k = 0; k < size.s2; ++k) {
-    ACCV column[NV];
-#pragma unroll
-    for (int j = 0; j < NV; ++j) column[j] = VLOAD(j, b);
-#pragma unroll
-    for (int i = 0; i < MR; ++i) {
-      const ACCV value = (ACCV)(a[i]);
-#pragma unroll
-      for (int j = 0; j < NV; ++j) sum[i][j] = MULTIPLY_ADD(value, column[j], sum[i][j]);
+      for (int j = 0; j < NV; ++j)
+        STORE_LANES(LOADV(b, k * row + j * VEC), panel + k * NR + j * VEC);
+  } else if (column == 1) {
+    for (long k = 0; k < terms; ++k) {
+      for (long j = 0; j < columns; ++j) panel[k * NR + j] = LOAD_T(b, k * row + j);
+      for (long j = columns; j < NR; ++j) panel[k * NR + j] = (ACC)0;
     }
-    a += MR;
-    b += NR;
+  } else {
+    // Down the columns, in which b is contiguous where it is a transposed matrix.
+    for (long j = 0; j < columns; ++j)
+      for (long k = 0; k < terms; ++k) panel[k * NR + j] = LOAD_T(b, k * row + j * column);
+    for (long j = columns; j < NR; ++j)
+      for (long k = 0; k < terms; ++k) panel[k * NR + j] = (ACC)0;
   }
+}
 
-  const long row = tile_m * MR, first = tile_n * NR;
-#pragma unroll
-  for (int i = 0; i < MR; ++i) {
-    if (row + i >= size.s0) continue;
-#pragma unroll
-    for (int j = 0; j < NV; ++j) {
-      ACC lanes[VEC];
-      STORE_LANES(sum[i][j], lanes);
-      const long column = first + j * VEC, count = min((long)VEC, size.s1 - column);
-      if (count == VEC) {
-        for (int lane = 0; lane < VEC; ++lane) STORE_Y(row + i, column + lane, lanes[lane]);
-      } else {
-        for (int lane = 0; lane < count; ++lane) STORE_Y(row + i, column + lane, lanes[lane]);
+// device(matmul_packed): CPU
+__attribute__((reqd_work_group_size(1, 1, 1))) __kernel void matmul_packed(
+    __global const T* a, __global const T* b, __global T* y,
+    __global const T* bias RESIDUAL_PARAMETER SUMS_PARAMETER, long8 at, long8 size, long8 sa,
+    long4 sy) {
+  __local ACC panel[KC * NR];
+  const long z = (long)get_global_id(2);
+  TO_BATCH(z);
+  const long first = (long)get_global_id(1) * NR, columns = min((long)NR, size.s1 - first);
+  const long begin = (long)get_global_id(0) * size.s5, end = min(begin + size.s5, size.s0);
+#if CHUNKED
+  sums += SUMS_AT + z * size.s0 * size.s1 + first;
+#endif
+  for (long k0 = 0; k0 < size.s2; k0 += KC) {
+    const long terms = min((long)KC, size.s2 - k0);
+    pack_columns(panel, b + k0 * B_ROW + first * B_COL, terms, columns, B_ROW, B_COL);
+    for (long row = begin; row < end; row += MR) {
+      const long rows = min((long)MR, end - row);
+      ACC tile[MR * NR];
+      multiply_rows(a + row * A_ROW + k0 * A_COL, A_ROW, A_COL, rows, panel, terms, tile);
+      for (long i = 0; i < rows; ++i) {
+#if CHUNKED
+        __global ACC* kept = sums + (row + i) * size.s1;
+        if (k0 > 0)
+          for (long j = 0; j < columns; ++j) tile[i * NR + j] += kept[j];
+        if (k0 + KC < size.s2) {
+          for (long j = 0; j < columns; ++j) kept[j] = tile[i * NR + j];
+          continue;
+        }
+#endif
+        if (sy.s1 == 1)
+          for (long j = 0; j < columns; ++j)
+            FINISH((row + i) * sy.s0 + first + j, WITH_BIAS(tile[i * NR + j], first + j));
+        else
+          for (long j = 0; j < columns; ++j) STORE_Y(row + i, first + j, tile[i * NR + j]);
       }
     }
   }

@@ -1,6 +1,7 @@
 // The kernels of matrix products: their parameters and launches.
 #include "base/format.h"
 #include "ops/matmul/plan.h"
+#include "ops/panels.h"
 
 namespace netcl {
 namespace {
@@ -225,88 +226,35 @@ VariantSpace gemv_space(const MatmulPlan& plan, const ExtendedDeviceProfile& pro
           problem_sizes(plan)};
 }
 
-// ---- packed panels
-
-// How a factor's batches are stored when packed: those that share a matrix are packed once.
-struct PackedBatches {
-  std::int64_t outer, inner;            // how many there are
-  std::int64_t outer_step, inner_step;  // from the batch axes to the packed number
-  PackedBatches(const MatmulPlan& plan, const MatmulSide& side)
-      : outer(plan.outer > 1 && side.outer != 0 ? plan.outer : 1),
-        inner(plan.inner > 1 && side.inner != 0 ? plan.inner : 1),
-        outer_step(outer > 1 ? inner : 0),
-        inner_step(inner > 1 ? 1 : 0) {}
-  std::int64_t count() const { return outer * inner; }
-};
-
-struct PackedKernels {
-  std::int64_t mr, nv, vec;
-  KernelPtr get(const OpCall& call, const MatmulPlan& plan, const char* name) const {
-    return op_kernel(call.queue, KernelKey(kPacked, name, {code_of(plan), mr, nv, vec}), [&] {
-      return base_prologue(plan) + vector_macros(plan.dtype(), vec) + define("MR", mr) +
-             define("NV", nv);
-    });
-  }
-};
-
-Tensor pack(const OpCall& call, const MatmulPlan& plan, const KernelPtr& kernel,
-            const MatmulSide& side, std::int64_t panels, std::int64_t width, bool is_a) {
-  const PackedBatches batches(plan, side);
-  const auto packed = Tensor::empty(call.queue, Shape{batches.count() * panels * width * plan.K},
-                                    compute_dtype(plan.dtype()));
-  auto sizes = plan.sizes();
-  sizes.values[4] = batches.inner;
-  sizes.values[is_a ? 5 : 6] = panels;
-  const auto factors = plan.factor_strides();
-  constexpr std::int64_t kBlockK = 128;  // as in packed.cl
-  OpArgs()
-      .tensor(side.tensor)
-      .tensor(packed)
-      .by_value(sizes.values.data(), sizeof sizes.values)
-      .by_value(factors.values.data(), sizeof factors.values)
-      .enqueue(call.queue, kernel,
-               {panels, static_cast<std::int64_t>(ceil_div(plan.K, kBlockK)), batches.count()},
-               {1, 1, 1});
-  return packed;
-}
+// ---- panels
 
 void run_packed(const OpCall& call, const MatmulPlan& plan, const VariantRun& with) {
-  const PackedKernels kernels{with["MR"], with["NV"], with["VEC"]};
   if (plan.K == 0) return run_naive(call, plan);  // nothing to pack, and nothing to hurry for
-  const auto rows = static_cast<std::int64_t>(ceil_div(plan.M, kernels.mr));
-  const auto width = kernels.nv * kernels.vec;
-  const auto columns = static_cast<std::int64_t>(ceil_div(plan.N, width));
-  const auto a =
-      pack(call, plan, kernels.get(call, plan, "matmul_pack_a"), plan.a, rows, kernels.mr, true);
-  const auto b =
-      pack(call, plan, kernels.get(call, plan, "matmul_pack_b"), plan.b, columns, width, false);
+  const auto& profile = device_profile(call.queue);
+  const auto acc = compute_dtype(plan.dtype());
+  const PanelTile tile(with);
+  const auto terms = tile.terms(acc, profile);
+  const bool chunked = plan.K > terms;
+  const auto kernel = op_kernel(
+      call.queue,
+      KernelKey(kPacked, "matmul_packed", {code_of(plan), tile.bits(), terms, chunked ? 1 : 0}),
+      [&] { return base_prologue(plan) + tile.defines(plan.dtype(), terms, chunked); });
+  const auto panels = static_cast<std::int64_t>(ceil_div(plan.N, tile.width()));
   auto sizes = plan.sizes();
-  sizes.values[5] = rows;
-  sizes.values[6] = columns;
-  const PackedBatches of_a(plan, plan.a), of_b(plan, plan.b);
-  const Long8 factors{
-      {0, 0, of_a.outer_step, of_a.inner_step, 0, 0, of_b.outer_step, of_b.inner_step}};
-  enqueue(call, kernels.get(call, plan, "matmul_packed"), plan, a, b, sizes, factors,
-          {rows, columns, plan.batches()}, {1, 1, 1});
-}
-
-VariantSpace packed_space(const MatmulPlan& plan, const KernelConfig& config) {
-  // The rule thinks in floats; vectors of other elements have the same number of bytes.
-  const auto size = static_cast<std::int64_t>(size_of(compute_dtype(plan.dtype())));
-  const auto vec = std::max<std::int64_t>(config.vector_width * 4 / size, 2);
-  VariantSpace space;
-  space.tunables = {{"MR", {4, 6, 8, 12}}, {"NV", {1, 2, 3, 4}}, {"VEC", {vec}}};
-  space.defaults = {{"MR", config.tile_m}, {"NV", 2}, {"VEC", vec}};
-  // The accumulators and one row of operands have to fit the registers; fewer than eight
-  // accumulators cannot hide the latency of the multiplications.
-  space.declines = [](const Parameters& p) {
-    const auto sums = p.at("MR") * p.at("NV");
-    return sums + p.at("NV") + 1 > 32 || sums < 8
-               ? fmt::format("{} accumulators are too few or too many", sums)
-               : std::string();
-  };
-  space.sizes = problem_sizes(plan);
-  return space;
+  sizes.values[5] = panel_rows(plan.M, panels * plan.batches(), tile, profile);
+  const auto factors = plan.factor_strides(), result = plan.result_strides();
+  const auto residual = plan.dense_residual();
+  OpArgs args;
+  add_results(args.tensor(plan.a.tensor).tensor(plan.b.tensor), plan, residual);
+  Tensor sums;
+  if (chunked) args.tensor(sums = Tensor::empty(call.queue, {plan.batches(), plan.M, plan.N}, acc));
+  args.by_value(sizes.values.data(), sizeof sizes.values)
+      .by_value(factors.values.data(), sizeof factors.values)
+      .by_value(result.values.data(), sizeof result.values / 2)
+      .enqueue(
+          call.queue, kernel,
+          {static_cast<std::int64_t>(ceil_div(plan.M, sizes.values[5])), panels, plan.batches()},
+          {1, 1, 1});
 }
 
 }  // namespace
@@ -329,7 +277,10 @@ std::vector<OpVariant> matmul_variants(Plan plan) {
     run_packed(call, plan(call), with);
   };
   packed.space = [plan](const OpCall& call, const ExtendedDeviceProfile&,
-                        const KernelConfig& config) { return packed_space(plan(call), config); };
+                        const KernelConfig& config) {
+    const auto p = plan(call);
+    return panel_space(config, p.dtype(), p.N, problem_sizes(p));
+  };
 
   OpVariant vectorized{"matmul.vectorized", "MATMUL_VECTORIZED", kVectorized};
   vectorized.declines = [plan](const OpCall& call, const ExtendedDeviceProfile&) {

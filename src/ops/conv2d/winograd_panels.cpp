@@ -1,0 +1,134 @@
+// conv2d.winograd_panels: the filters' transform, a padded copy of x, and one kernel for the rest.
+#include "base/format.h"
+#include "ops/conv2d/gemm.h"
+#include "ops/conv2d/padded.h"
+#include "ops/panels.h"
+
+namespace netcl::conv {
+namespace {
+
+constexpr const char* kPath = "ops/conv2d/winograd_panels.cl";
+constexpr std::int64_t kTile = 4, kPatch = 6, kPlaces = kPatch * kPatch;
+constexpr std::int64_t kCache = 900 << 10;  // bytes of a core's own that panels may fill
+constexpr std::int64_t kTermStep = 32;  // local memory is made for a multiple of so many channels
+
+struct alignas(32) TileCounts {
+  std::int64_t all, down, across, filters_per_item;
+};
+struct alignas(16) ImageSize {
+  std::int64_t height, width;
+};
+
+std::int64_t capacity(const ConvSizes& s) {
+  return static_cast<std::int64_t>(ceil_div(s.C, kTermStep)) * kTermStep;
+}
+
+std::int64_t local_bytes(const ConvSizes& s, std::int64_t rows, std::int64_t columns, DType acc) {
+  constexpr std::int64_t kSlack = 16;  // elements behind a panel, a vector at most
+  return kPlaces * ((capacity(s) + rows) * columns + kSlack) *
+         static_cast<std::int64_t>(size_of(acc));
+}
+
+TileCounts tiles_of(const ConvSizes& s) {
+  const auto down = static_cast<std::int64_t>(ceil_div(s.P, kTile));
+  const auto across = static_cast<std::int64_t>(ceil_div(s.Q, kTile));
+  return {s.N * down * across, down, across, s.K};
+}
+
+Tensor transformed_filters(const OpCall& call, const ConvSizes& s) {
+  const auto acc = compute_dtype(call.dtype());
+  const auto u = Tensor::empty(call.queue, {kPlaces, s.K, s.C}, acc);
+  const PanelTile any(1, 1, 2);  // the file's other kernel wants to be compiled, too
+  const auto kernel = op_kernel(
+      call.queue, {kPath, "winograd_panel_filters", {bit(call.dtype())}},
+      [&] { return t_and_acc(call.dtype()) + any.defines(acc, 1, false) + define("TERMS", 1); });
+  OpArgs()
+      .tensor(call.inputs[1])
+      .tensor(u)
+      .value(s.K)
+      .value(s.C)
+      .enqueue(call.queue, kernel, s.K, 1);
+  return u;
+}
+
+void run(const OpCall& call, const VariantRun& with) {
+  const auto s = sizes_of_forward(call);
+  const auto epilogue = epilogue_of(call);
+  const auto acc = compute_dtype(call.dtype());
+  const PanelTile tile(with);
+  const auto kernel = op_kernel(
+      call.queue,
+      {kPath, "winograd_panels", {bit(call.dtype()), epilogue.bits(), tile.bits(), capacity(s)}},
+      [&] {
+        return t_and_acc(call.dtype()) + epilogue.defines() + tile.defines(acc, 1, false) +
+               define("TERMS", capacity(s));
+      });
+  auto tiles = tiles_of(s);
+  const ImageSize image{tiles.down * kTile + kPatch - kTile, tiles.across * kTile + kPatch - kTile};
+  const auto x = padded_images(call.queue, call.inputs[0], s, image.height, image.width);
+  const auto u = transformed_filters(call, s);
+  const auto panels = static_cast<std::int64_t>(ceil_div(tiles.all, tile.width()));
+  // The inputs are transformed for each part of the filters again: only as many as the cores want.
+  tiles.filters_per_item = panel_rows(s.K, panels, tile, device_profile(call.queue), 2);
+  const auto geometry = s.geometry();
+  OpArgs args;
+  args.tensor(x).tensor(u).tensor(epilogue.bias_or(call.inputs[1]));
+  epilogue.add_results(args, call.outputs[0])
+      .by_value(&geometry, sizeof geometry)
+      .by_value(&tiles, sizeof tiles)
+      .by_value(&image, sizeof image)
+      .value(epilogue.has_bias())
+      .enqueue(call.queue, kernel,
+               {static_cast<std::int64_t>(ceil_div(s.K, tiles.filters_per_item)), panels}, {1, 1});
+}
+
+std::string declines(const OpCall& call, const ExtendedDeviceProfile& profile) {
+  const auto s = sizes_of_forward(call);
+  if (s.R != 3 || s.S != 3) return fmt::format("the filter is {}x{}, not 3x3", s.R, s.S);
+  if (s.is_strided()) return fmt::format("stride ({}, {}), not 1", s.stride_h, s.stride_w);
+  if (s.is_dilated()) return "the filter is dilated";
+  if (s.groups != 1) return fmt::format("{} groups", s.groups);
+  const auto bytes = local_bytes(s, 4, 2, compute_dtype(call.dtype()));
+  if (static_cast<std::uint64_t>(bytes) > profile.local_mem_size)
+    return fmt::format("{} bytes of local memory at least, the device has {}", bytes,
+                       profile.local_mem_size);
+  return nothing_to_sum(s);
+}
+
+// As many vectors of tiles as give every core two panels that stay in its cache; the rows fill the
+// registers beside them.
+VariantSpace space(const OpCall& call, const ExtendedDeviceProfile& profile,
+                   const KernelConfig& config) {
+  const auto s = sizes_of_forward(call);
+  const auto acc = compute_dtype(call.dtype());
+  const auto tiles = tiles_of(s).all;
+  auto space = panel_space(config, call.dtype(), tiles,
+                           {static_cast<std::size_t>(s.K), static_cast<std::size_t>(tiles),
+                            static_cast<std::size_t>(s.C)});
+  const auto room = static_cast<std::int64_t>(profile.local_mem_size);
+  auto vec = space.defaults["VEC"];
+  while (vec > 2 && local_bytes(s, 4, vec, acc) > room) vec /= 2;
+  const std::int64_t most = config.tile_n / config.vector_width, sums = config.tile_m * most;
+  std::int64_t vectors = most;
+  const auto rows = [&] { return vectors == 1 ? sums / 2 : sums / vectors; };
+  while (vectors > 1 && (local_bytes(s, rows(), vectors * vec, acc) > std::min(room, kCache) ||
+                         tiles < 2 * profile.compute_units * vectors * vec))
+    --vectors;
+  const auto few = local_bytes(s, rows(), vectors * vec, acc) > room;
+  space.tunables = {{"MR", {4, 6, 8, 12}}, {"NV", {1, 2, 3}}, {"VEC", {vec}}};
+  space.defaults = {{"MR", few ? 4 : rows()}, {"NV", vectors}, {"VEC", vec}};
+  space.declines = [s, acc, room](const Parameters& p) {
+    const auto bytes = local_bytes(s, p.at("MR"), p.at("NV") * p.at("VEC"), acc);
+    return bytes > room ? fmt::format("{} bytes of local memory, the device has {}", bytes, room)
+                        : std::string();
+  };
+  return space;
+}
+
+}  // namespace
+
+OpVariant winograd_panels_variant() {
+  return {"conv2d.winograd_panels", "CONV2D_WINOGRAD_PANELS", kPath, declines, run, space};
+}
+
+}  // namespace netcl::conv
