@@ -115,7 +115,8 @@ TEST(SelectorRules, DevicesGetTheirKernels) {
       {"pocl_epyc", middle, V::MATMUL_PACKED},
       {"pocl_epyc", matmul(4, 4, 4), V::MATMUL_NAIVE},
       {"pocl_epyc", matmul(1, 1024, 1024), V::MATMUL_GEMV},
-      {"pocl_epyc", c3x3, V::CONV2D_PACKED},
+      {"pocl_epyc", c3x3, V::CONV2D_WINOGRAD_PANELS},
+      {"pocl_epyc", c5x5, V::CONV2D_PACKED},
       {"pocl_epyc", c1x1, V::CONV2D_PACKED},
       {"pocl_epyc", conv2d({.padding = 2, .dilation = 2}), V::CONV2D_IM2COL},
       {"pocl_epyc", conv2d({.stride = 4}), V::CONV2D_IM2COL},
@@ -319,10 +320,10 @@ TEST(SelectorRules, PackedTilesFollowTheVectorUnit) {
   const auto avx512 =
       KernelSelector(recorded_profile("pocl_epyc")).select_matmul_kernel(512, 512, 512);
   EXPECT_EQ(avx512.tile_m, 8);
-  EXPECT_EQ(avx512.tile_n, 32);
+  EXPECT_EQ(avx512.tile_n, 48);
   EXPECT_EQ(avx512.vector_width, 16);
   const auto sse = KernelSelector(recorded_profile("llvmpipe")).select_matmul_kernel(512, 512, 512);
-  EXPECT_EQ(sse.tile_n, 8);
+  EXPECT_EQ(sse.tile_n, 12);
 }
 
 TEST(SelectorRules, WinogradDeclinesAWorkspaceThatNoBufferHolds) {

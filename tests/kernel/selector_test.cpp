@@ -202,7 +202,7 @@ TEST(SelectorMemo, TwoDevicesInTurnDecideOnceEach) {
   selector.register_rule("conv2d", counter.condition(), "NEVER");
   for (int i = 0; i < 10; ++i) {
     EXPECT_EQ(selector.select("conv2d", kConv3x3, gpu), "CONV2D_WINOGRAD");
-    EXPECT_EQ(selector.select("conv2d", kConv3x3, cpu), "CONV2D_PACKED");
+    EXPECT_EQ(selector.select("conv2d", kConv3x3, cpu), "CONV2D_WINOGRAD_PANELS");
   }
   EXPECT_EQ(counter.calls, 2);
   EXPECT_EQ(selector.cache_size(), 2u);
@@ -325,7 +325,7 @@ TEST(SelectorMemo, ThreadsThatSelectRegisterAndStrikeOutAgree) {
           const Shape x{1 + i % 7, 64, 56, 56}, w{64, 64, 3, 3};
           const bool on_gpu = (i + t) % 2 == 0;
           const auto kernel = selector.select("conv2d", {x, w}, on_gpu ? gpu : cpu);
-          const bool right = kernel == (on_gpu ? "CONV2D_WINOGRAD" : "CONV2D_PACKED") ||
+          const bool right = kernel == (on_gpu ? "CONV2D_WINOGRAD" : "CONV2D_WINOGRAD_PANELS") ||
                              (on_gpu && kernel == "CONV2D_IMPLICIT_GEMM");
           if (!right) ++wrong;
         }
@@ -498,7 +498,7 @@ TEST(ProcessSelector, OpenClCpuDevicesGetCpuKernels) {
     const auto selector = get_kernel_selector(found.device);
     EXPECT_EQ(selector.select_matmul_kernel(512, 512, 512).variant, V::MATMUL_PACKED);
     EXPECT_FALSE(selector.select_matmul_kernel(512, 512, 512).use_local_memory);
-    EXPECT_EQ(selector.select_conv2d_kernel(8, 64, 64, 56, 56, 3, 3).variant, V::CONV2D_PACKED);
+    EXPECT_EQ(selector.select_conv2d_kernel(8, 64, 64, 56, 56, 5, 5).variant, V::CONV2D_PACKED);
     EXPECT_EQ(selector.select_reduction_kernel(1 << 20).variant, V::REDUCTION_CHUNKED);
   }
   if (cpus == 0) GTEST_SKIP() << "no OpenCL CPU device here";
