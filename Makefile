@@ -182,13 +182,14 @@ bench-peers: setup  ## install the libraries that bench compares netcl with
 
 bench: bench-peers build  ## netcl beside the hardware's limits and other libraries: table, build/bench.jsonl, build/bench.html
 	$(call say,bench)
+	@cmake --build --preset release --target bench_peers
 	@peers=(); for peer in build/release/bin/bench_peer_*; do peers+=(--peer "$$peer"); done; \
 	  build/release/bin/netcl bench "$${peers[@]}" --json build/bench.jsonl --report build/bench.html \
 	    --peer "build/bench-venv/bin/python bench/peers/torch_peer.py"
 
 bench-parts: build  ## the small benchmarks: launches, memory, fusion, capture, selection
 	@for bench in build/release/bin/bench_*; do \
-	  case "$$bench" in *bench_peer_*) continue ;; esac; \
+	  case "$$bench" in *bench_peer_*|*bench_test) continue ;; esac; \
 	  printf '\n== bench: %s\n' "$${bench##*/}"; "$$bench"; done
 
 format:  ## rewrite all C++ and OpenCL sources with clang-format

@@ -10,7 +10,8 @@ if(netcl_bench_sources)
 endif()
 
 # Contenders of `netcl bench`: bench/peers/<name>_peer.cpp -> <build>/bin/bench_peer_<name>, where the library is
-# installed (`make bench` installs it).
+# installed. `make bench` installs the libraries and builds the target bench_peers; nothing else needs it.
+add_custom_target(bench_peers)
 function(netcl_bench_peer name header library)
   find_path(NETCL_PEER_${name}_HEADER ${header} PATH_SUFFIXES openblas-pthread)
   find_library(NETCL_PEER_${name}_LIBRARY ${library} PATH_SUFFIXES openblas-pthread)
@@ -18,6 +19,8 @@ function(netcl_bench_peer name header library)
     netcl_executable(bench_peer_${name} INTERNAL SOURCES "${PROJECT_SOURCE_DIR}/bench/peers/${name}_peer.cpp"
       LIBRARIES "${NETCL_PEER_${name}_LIBRARY}")
     target_include_directories(bench_peer_${name} SYSTEM PRIVATE "${NETCL_PEER_${name}_HEADER}")
+    set_target_properties(bench_peer_${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+    add_dependencies(bench_peers bench_peer_${name})
   endif()
 endfunction()
 netcl_bench_peer(onednn oneapi/dnnl/dnnl.hpp dnnl)

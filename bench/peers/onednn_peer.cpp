@@ -42,17 +42,16 @@ Work work(const Library& lib, const dnnl::primitive& primitive,
           const std::unordered_map<int, memory>& arguments, const memory& result,
           const memory::desc& plain) {
   const auto call = [=] { primitive.execute(lib.stream, arguments); };
-  const auto finish = [stream = lib.stream]() mutable { stream.wait(); };
+  const std::function<void()> finish = [stream = lib.stream]() mutable { stream.wait(); };
   return {call,
           [=] {
             call();
-            auto wait = finish;
-            wait();
+            finish();
             const auto values = as(lib, result, plain);
             return probe_of(static_cast<const float*>(values.get_data_handle()),
                             plain.get_size() / sizeof(float));
           },
-          [finish]() mutable { finish(); }};
+          finish};
 }
 
 Work matmul(const Library& lib, const json& p) {

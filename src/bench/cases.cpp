@@ -135,10 +135,14 @@ std::vector<Case> sweeps() {
   for (const std::int64_t n : {16,  32,  63,  64,  65,  100, 127,  128,  129,  200,  255, 256,
                                257, 384, 511, 512, 513, 768, 1000, 1023, 1024, 1025, 1536})
     all.push_back(matmul(n, n, n, 0));
-  for (const std::int64_t size : {7, 13, 14, 15, 27, 28, 29, 55, 56, 57, 112})
+  for (const std::int64_t size : {7, 13, 14, 15, 27, 28, 29, 55, 56, 57, 112}) {
     all.push_back(convolution("conv2d", {8, 64, size, 64, 3, 1, 1}, 0));
-  for (const std::int64_t channels : {15, 16, 17, 32, 63, 64, 65, 127, 128, 129, 256})
+    all.back().group += " sizes";
+  }
+  for (const std::int64_t channels : {15, 16, 17, 32, 63, 64, 65, 127, 128, 129, 256}) {
     all.push_back(convolution("conv2d", {8, channels, 28, channels, 3, 1, 1}, 0));
+    all.back().group += " channels";
+  }
   for (const std::int64_t n : {1, 10, 100, 1000}) all.push_back(launches(n));
   for (const std::int64_t batch : {1, 4, 16, 64, 256})
     all.push_back(network("train", "cnn", batch, 3 * kCnn, 0));

@@ -104,9 +104,9 @@ std::string sweeps(const Report& report) {
   using Shown = Sweep::Shown;
   const Sweep all[] = {
       {"sweep: matmul", "matmul", "n", "matmul, square", "rows", Shown::rate},
-      {"sweep: conv2d", "conv2d 8x64x", "size", "conv2d 8x64 k64 3x3", "height and width",
+      {"sweep: conv2d sizes", "conv2d", "size", "conv2d 8x64 k64 3x3", "height and width",
        Shown::rate},
-      {"sweep: conv2d", "conv2d", "c", "conv2d 3x3 on 28x28", "channels", Shown::rate},
+      {"sweep: conv2d channels", "conv2d", "c", "conv2d 3x3 on 28x28", "channels", Shown::rate},
       {"sweep: launches", "launches", "count", "small ops in a row", "ops", Shown::per_call},
       {"sweep: networks", "train cnn", "batch", "training step of the cnn", "batch", Shown::rate},
       {"sweep: networks", "train cnn", "batch", "memory of that step", "batch", Shown::memory},

@@ -273,9 +273,9 @@ TEST(Dispatch, AutotuneTunesOnceAndTheNextProcessKnows) {
       const auto parameters = relu_parameters(queue);
       const auto wanted = (*role)[0] == '=' ? std::stoll(role->substr(1)) : 0;
       if (wanted > 0)
-        ASSERT_EQ(parameters.at("WG"), wanted);
+        ASSERT_EQ(parameters.at("VEC"), wanted);
       else  // the defaults, whatever the file says
-        ASSERT_NE(parameters.at("WG"), 77);
+        ASSERT_NE(parameters.at("VEC"), 77);
     }
     return;
   }
@@ -292,13 +292,13 @@ TEST(Dispatch, AutotuneTunesOnceAndTheNextProcessKnows) {
   EXPECT_NE(key.kernel.find("elementwise."), std::string::npos);
   EXPECT_GT(record.runtime_us, 0);
   const ScopedEnv off("NETCL_AUTOTUNE", "0");
-  for (const std::int64_t group : {16, 1024}) {  // one of them is not what tuning found
-    record.parameters["WG"] = group;
+  for (const std::int64_t width : {4, 8}) {  // one of them is not what tuning found
+    record.parameters["VEC"] = width;
     store.record(key, record);
     store.save();
-    EXPECT_EQ(test::ChildProcess("=" + std::to_string(group)).wait(), 0);
+    EXPECT_EQ(test::ChildProcess("=" + std::to_string(width)).wait(), 0);
   }
-  record.parameters["WG"] = 77;  // never offered
+  record.parameters["VEC"] = 77;  // never offered
   store.record(key, record);
   store.save();
   EXPECT_EQ(test::ChildProcess("nonsense").wait(), 0);

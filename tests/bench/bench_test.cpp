@@ -1,0 +1,217 @@
+// netcl bench: verdicts on made-up measurements, the protocol on the CPU backend, peers that
+// misbehave.
+#include "netcl/bench.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+
+#include "bench/chart.h"
+#include "bench/peer.h"
+#include "bench/protocol.h"
+#include "netcl/error.h"
+
+namespace netcl::bench {
+namespace {
+
+using nlohmann::json;
+
+Measurement took(const std::string& contender, double seconds) {
+  Measurement one;
+  one.contender = contender;
+  one.median = one.low = one.high = seconds;
+  one.samples = 5;
+  return one;
+}
+
+Row row_of(double own, std::vector<Measurement> peers) {
+  Row row;
+  row.what.id = "matmul 64";
+  row.what.group = "matmul";
+  row.what.parameters = R"({"kind": "matmul", "m": 64, "n": 64, "k": 64})";
+  row.what.flops = 1e9;
+  row.what.bytes = 1e8;
+  row.what.goal = 0.95;
+  row.measurements = {took("netcl opencl", own), took("netcl cpu", own / 100)};
+  for (auto& one : peers) row.measurements.push_back(std::move(one));
+  return row;
+}
+
+const Limits kLimits{2e11, 2e10, 1e10};
+
+TEST(Verdict, ComparesWithTheFastestPeer) {
+  const auto row = row_of(0.010, {took("A", 0.020), took("B", 0.0094), took("C", 0.5)});
+  const auto v = verdict(row, kLimits);
+  ASSERT_NE(v.best_peer, nullptr);
+  EXPECT_EQ(v.best_peer->contender, "B");
+  EXPECT_NEAR(v.ratio, 0.94, 1e-12);
+  EXPECT_FALSE(v.met);
+  EXPECT_NEAR(v.of_limit, 0.5, 1e-12);  // both by FMA and by bandwidth
+  EXPECT_TRUE(verdict(row_of(0.009, {took("B", 0.0094)}), kLimits).met);
+}
+
+TEST(Verdict, LeavesOutWhoWasWrongOrDidNotRun) {
+  auto wrong = took("wrong", 0.001), declined = took("declined", 0.001);
+  wrong.differs = true;
+  declined.declined = "no such op";
+  const auto row = row_of(0.010, {wrong, declined, took("right", 0.011)});
+  EXPECT_EQ(verdict(row, kLimits).best_peer->contender, "right");
+  EXPECT_FALSE(verdict(row_of(0.010, {}), kLimits).has_goal);
+}
+
+TEST(Verdict, MayBeAgainstOneLibraryAndTheBandwidth) {
+  auto row = row_of(0.010, {took("PyTorch 2", 0.012), took("other", 0.001)});
+  row.what.goal = 1;
+  row.what.against = "PyTorch";
+  EXPECT_TRUE(verdict(row, kLimits).met);
+  row.what.bandwidth_goal = 0.9;  // it has half of it
+  EXPECT_FALSE(verdict(row, kLimits).met);
+  row.what.bandwidth_goal = 0.4;
+  EXPECT_TRUE(verdict(row, kLimits).met);
+}
+
+TEST(Verdict, FindsCliffsBetweenNeighbours) {
+  Report report;
+  const auto add = [&](const std::string& id, double seconds) {
+    auto row = row_of(seconds, {});
+    row.what.id = id;
+    row.what.group = "sweep: matmul";
+    report.rows.push_back(row);
+  };
+  add("matmul 127", 0.020);
+  add("matmul 128", 0.010);
+  add("matmul 256", 0.050);
+  ASSERT_EQ(cliffs(report).size(), 1u);
+  EXPECT_NE(cliffs(report)[0].find("matmul 127 runs at 50 %"), std::string::npos);
+}
+
+TEST(Cases, HaveNamesOfTheirOwnAndTakeFilters) {
+  Options options;
+  options.sweeps = true;
+  std::set<std::string> seen;
+  for (const auto& one : cases(options)) {
+    EXPECT_TRUE(seen.insert(one.group + one.id).second) << one.id;
+    EXPECT_TRUE(json::parse(one.parameters).contains("kind")) << one.id;
+  }
+  options.filter = "softmax";
+  EXPECT_EQ(cases(options).size(), 1u);
+}
+
+TEST(Reports, HoldEveryRow) {
+  Report report;
+  report.limits = kLimits;
+  report.rows = {row_of(0.010, {took("<B>", 0.0094)})};
+  report.rows[0].measurements[2].differs = true;
+  const auto text = table(report);
+  EXPECT_NE(text.find("| matmul 64"), std::string::npos) << text;
+  EXPECT_NE(text.find("DIFFERS: matmul 64 of <B>"), std::string::npos) << text;
+  const auto page = html(report);
+  EXPECT_NE(page.find("&lt;B&gt;"), std::string::npos);
+  EXPECT_EQ(page.find("<B>"), std::string::npos);
+  std::istringstream lines(json_line(report.rows[0]));
+  std::size_t count = 0;
+  for (std::string line; std::getline(lines, line); ++count)
+    EXPECT_EQ(json::parse(line)["case"], "matmul 64");
+  EXPECT_EQ(count, 3u);
+}
+
+TEST(Reports, ChartsLeaveOutWhatHasNoLogarithm) {
+  EXPECT_EQ(svg_of({"empty", "x", "y", {{"a", "first", {{0, 1}, {1, -1}}, {}, true, true}}}), "");
+  const auto svg =
+      svg_of({"one", "x", "y", {{"a", "first", {{1, 1}, {0, 5}, {100, 10}}, {}, true, true}}});
+  std::size_t dots = 0;
+  for (auto at = svg.find("<circle"); at != svg.npos; at = svg.find("<circle", at + 1)) ++dots;
+  EXPECT_EQ(dots, 2u);
+}
+
+std::vector<json> served(const std::string& requests) {
+  std::istringstream in(requests);
+  std::ostringstream out;
+  serve("cpu", in, out);
+  std::vector<json> answers;
+  std::istringstream lines(out.str());
+  for (std::string line; std::getline(lines, line);) answers.push_back(json::parse(line));
+  return answers;
+}
+
+TEST(Protocol, NetclAnswers) {
+  const auto answers =
+      served(R"({"case": {"kind": "matmul", "m": 3, "n": 4, "k": 5}, "seconds": 0.001})"
+             "\n");
+  ASSERT_EQ(answers.size(), 2u);
+  EXPECT_EQ(answers[0]["name"], "netcl cpu");
+  EXPECT_GE(answers[1]["seconds"].size(), 3u);
+  // The product of the values that every contender makes for itself.
+  const auto a = input_values(15, 1), b = input_values(20, 2);
+  double first = 0;
+  for (std::size_t k = 0; k < 5; ++k) first += double{a[k]} * double{b[k * 4]};
+  EXPECT_NEAR(answers[1]["probe"][0].get<double>(), first, 1e-6);
+}
+
+TEST(Protocol, EveryKindRunsOnTheCpuBackend) {
+  std::string requests;
+  const std::vector<std::string> kinds = {
+      R"({"kind": "conv2d", "n": 1, "c": 2, "size": 5, "k": 3, "filter": 3, "stride": 1, "padding": 1, "groups": 1})",
+      R"({"kind": "conv2d_data", "n": 1, "c": 2, "size": 5, "k": 3, "filter": 3, "stride": 1, "padding": 1, "groups": 1})",
+      R"({"kind": "conv2d_weights", "n": 1, "c": 2, "size": 5, "k": 2, "filter": 3, "stride": 1, "padding": 1, "groups": 2})",
+      R"({"kind": "add", "n": 7})",
+      R"({"kind": "chain", "n": 7})",
+      R"({"kind": "sum", "n": 7})",
+      R"({"kind": "softmax", "rows": 3, "columns": 5})",
+      R"({"kind": "layer_norm", "rows": 3, "columns": 5})",
+      R"({"kind": "launches", "count": 3})",
+      R"({"kind": "train", "model": "mlp", "batch": 2})"};
+  for (const auto& kind : kinds) requests += R"({"seconds": 0, "case": )" + kind + "}\n";
+  const auto answers = served(requests);
+  ASSERT_EQ(answers.size(), kinds.size() + 1);
+  for (std::size_t i = 1; i < answers.size(); ++i)
+    EXPECT_FALSE(answers[i].contains("declined")) << kinds[i - 1] << answers[i].dump();
+}
+
+TEST(Protocol, BadRequestsAreDeclinedWithTheRule) {
+  const auto answers = served(
+      "no json\n"
+      "{}\n"
+      R"({"case": {"kind": "fly"}})"
+      "\n"
+      R"({"case": {"kind": "matmul", "m": -1, "n": 4, "k": 5}})"
+      "\n"
+      R"({"case": {"kind": "limit_fma"}})"
+      "\n");
+  ASSERT_EQ(answers.size(), 6u);
+  for (std::size_t i = 1; i < answers.size(); ++i)
+    EXPECT_TRUE(answers[i].contains("declined")) << i;
+  EXPECT_NE(answers[3]["declined"].get<std::string>().find("fly"), std::string::npos);
+  EXPECT_NE(answers[4]["declined"].get<std::string>().find("'m' must be"), std::string::npos);
+}
+
+TEST(Peers, SayWhoTheyAreOrAreNotStarted) {
+  EXPECT_THROW(Peer({"true"}), Error);
+  EXPECT_THROW(Peer({"no-such-program-at-all"}), Error);
+  EXPECT_THROW(Peer({"echo", "hello"}), Error);
+}
+
+TEST(Peers, ThatDieDeclineFromThenOn) {
+  Peer peer({"sh", "-c", R"(echo '{"name": "short", "contenders": ["a", "b"]}'; read line)"});
+  EXPECT_EQ(peer.name(), "short");
+  EXPECT_EQ(peer.contenders().size(), 2u);
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(peer.ask({{"case", 1}}).contains("declined"));
+}
+
+TEST(Peers, ThatTalkNonsenseDecline) {
+  Peer peer(
+      {"sh", "-c", R"(echo '{"name": "n", "contenders": [""]}'; while read l; do echo x; done)"});
+  const auto answer = peer.ask({{"case", 1}});
+  EXPECT_NE(answer["declined"].get<std::string>().find("not JSON"), std::string::npos);
+}
+
+TEST(Run, NeedsACase) {
+  Options options;
+  options.filter = "nothing has this name";
+  EXPECT_THROW(run(options), ArgumentError);
+}
+
+}  // namespace
+}  // namespace netcl::bench
