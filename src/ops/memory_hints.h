@@ -23,8 +23,9 @@ inline constexpr const char* kMemoryHints =
 
 // load_halves<n>(p) and store_halves<n>(v, p), wherever they lie: PoCL takes the vectors of
 // vload_half for aligned. There bits are moved as integers, which it takes as they are.
+// May be given more than once.
 inline std::string half_vectors() {
-  std::string text;
+  std::string text = "#ifndef HALF_VECTORS\n#define HALF_VECTORS\n";
   for (const int n : {2, 4, 8, 16})
     text += fmt::format(
         "#ifdef POCL_DEVICE_ADDRESS_BITS\n"
@@ -42,6 +43,7 @@ inline std::string half_vectors() {
         "#define store_halves{0}(v, p) vstore_half{0}_rte(v, 0, p)\n"
         "#endif\n",
         n);
+  text += "#endif\n";
   return text;
 }
 

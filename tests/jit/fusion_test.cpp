@@ -559,7 +559,8 @@ TEST(Fusion, SumsAreAsPreciseAsThoseOfTheOp) {
     const auto check = [](const Tensor& from, const Axes& axes, double exact) {
       const auto f = [&](const Tensor& v) { return sum(v + v, axes).reshape({-1}).select(0, 0); };
       const auto error = [&](double actual) { return std::fabs(actual - exact) / exact; };
-      EXPECT_LE(error(jit(f)(from).item()), 2 * error(f(from).item()) + 1e-6);
+      // Adding up one by one would be off by 1e-3.
+      EXPECT_LE(error(jit(f)(from).item()), 2 * error(f(from).item()) + 2e-6);
     };
     check(x, {}, static_cast<double>(0.1f) * 2 * (1 << 20));
     check(columns, {0}, static_cast<double>(0.1f) * 2 * (1 << 14));
