@@ -144,9 +144,11 @@ lab:  ## install ten OpenCL implementations into build/lab (as root; a few GB)
 	$(call say,lab)
 	@scripts/lab.py install
 
+# MATRIX="--stride 1" runs all samples, MATRIX="--full --stride 1" all dtypes too: hours for each implementation.
+MATRIX ?= --stride 8
 test-matrix: build  ## the self-test of all ops on every implementation of the lab (slow)
 	$(call say,test: every OpenCL implementation)
-	@scripts/lab.py matrix
+	@scripts/lab.py matrix $(MATRIX)
 
 # GPU_AUDIT=--quick compiles one program of each kernel and dtype.
 gpu-audit: build  ## compile every kernel for eleven GPUs, check registers, spills and occupancy (as root; slow the first time)

@@ -5,13 +5,14 @@
     lab.py compilers          the compilers of scripts/gpu_audit.py, likewise
     lab.py list               the implementations, and which of them are installed
     lab.py run NAME CMD...    a command that sees exactly this implementation
-    lab.py matrix [NAME...]   the self-test of all ops on each, as a table (--full, --out)
+    lab.py matrix [NAME...]   the self-test of all ops on each, as a table (--stride, --full, --out)
 
 Everything goes to build/lab (NETCL_LAB names another directory). An implementation of a newer Debian
 release lives in a small root directory of that release, which `run` enters in a mount namespace of
 its own; nothing of it is seen outside."""
 
 import argparse
+import concurrent.futures
 import json
 import os
 import shutil
@@ -230,48 +231,81 @@ def run(name, arguments):
 
 # ---- matrix
 
-def tool(i, arguments, errors):
-    done = subprocess.run(command(i, [str(NETCL), "selftest", "--device", "opencl", *arguments]),
-                          env=environment(i), stdout=subprocess.PIPE, stderr=errors, text=True)
+def tool(i, arguments, errors, limit):
+    """Exit code (None: out of time) and standard output of the self-test."""
+    try:
+        done = subprocess.run(command(i, [str(NETCL), "selftest", "--device", "opencl", *arguments]), timeout=limit,
+                              env=environment(i), stdout=subprocess.PIPE, stderr=errors, text=True)
+    except subprocess.TimeoutExpired:
+        return None, ""
     return done.returncode, done.stdout
 
 
-def selftest(i, arguments, log):
-    """One process for each op: a driver that crashes in one of them does not hide the others."""
-    result = {"passed": 0, "failed": 0, "declined": 0, "crashed": {}, "failures": []}
-    with open(log, "w", encoding="utf-8") as errors:
-        _, ids = tool(i, [*arguments, "--list"], errors)
-        for op in dict.fromkeys(line.split("/")[0] for line in ids.split()):
-            code, text = tool(i, [*arguments, "--filter", op + "/*", "--json"], errors)
+def selftest_of(i, arguments, op, ids, log, limit):
+    """A process for the op; when the driver takes it down, one for each of its kernels, so that one does not
+    hide the others. What ended (part, how, told by its exit code), and the reports of the parts that did not."""
+    ended, reports = [], []
+    with open(log, "a", encoding="utf-8") as errors:
+        parts = [op]
+        while parts:
+            part = parts.pop(0)
+            code, text = tool(i, [*arguments, "--filter", part + "/*", "--json"], errors, limit)
             try:
-                report = json.loads(text)
+                reports.append(json.loads(text))
             except json.JSONDecodeError:
-                result["crashed"][op] = code
-                continue
-            for key in ("passed", "failed", "declined"):
-                result[key] += report[key]
-            result["failures"] += report["failures"]
+                ended.append((part, "out of time" if code is None else f"exit code {code}"))
+                if part == op:
+                    parts = list(dict.fromkeys("/".join(one.split("/")[:2]) for one in ids))
+    return ended, reports
+
+
+def selftest(i, arguments, log, jobs, limit):
+    result = {"passed": 0, "failed": 0, "declined": 0, "ops": {}, "crashed": {}, "failures": []}
+    log.write_text("", encoding="utf-8")
+    with open(log, "a", encoding="utf-8") as errors:
+        _, ids = tool(i, [*arguments, "--list"], errors, limit)
+    by_op = {}
+    for one in ids.split():
+        by_op.setdefault(one.split("/")[0], []).append(one)
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        for op, (ended, reports) in zip(by_op, pool.map(
+                lambda op: selftest_of(i, arguments, op, by_op[op], log, limit), by_op)):
+            result["crashed"] |= dict(ended)
+            counts = {key: sum(r[key] for r in reports) for key in ("passed", "failed", "declined")}
+            result["ops"][op] = counts
+            for key, count in counts.items():
+                result[key] += count
+            result["failures"] += [failure for r in reports for failure in r["failures"]]
     return result
 
 
-def matrix(names, full, out):
+def crashes(crashed):
+    """Kernels in which the driver ended the process; an op alone when each of its kernels is right by itself."""
+    kernels = [part for part in crashed if "/" in part]
+    together = [part for part in crashed if "/" not in part and not any(k.startswith(part + "/") for k in kernels)]
+    return ", ".join(kernels + [f"{op} (its kernels alone do not)" for op in together]) or "-"
+
+
+def matrix(names, chosen_cases, out, jobs, limit):
     if not NETCL.exists():
         sys.exit("lab.py: build the release preset first: make build")
     chosen = [find(n) for n in names] if names else IMPLEMENTATIONS
     out.mkdir(parents=True, exist_ok=True)
-    print("| name | implementation | passed | failed | declined | ops in which the driver crashed | minutes |\n"
-          "|---|---|---|---|---|---|---|", flush=True)
+    print(f"netcl selftest {' '.join(chosen_cases)}\n\n"
+          "| name | implementation | ops | passed | failed | declined | the driver ends the process in | minutes |\n"
+          "|---|---|---|---|---|---|---|---|", flush=True)
     bad = 0
     for i in chosen:
         if not i.installed():
-            print(f"| {i.name} | {i.what} | not installed | | | | |", flush=True)
+            print(f"| {i.name} | {i.what} | not installed | | | | | |", flush=True)
             continue
         started = time.monotonic()
-        result = selftest(i, [] if full else ["--quick"], out / f"{i.name}.log")
+        result = selftest(i, chosen_cases, out / f"{i.name}.log", jobs, limit)
         (out / f"{i.name}.json").write_text(json.dumps(result, indent=1), encoding="utf-8")
         bad += bool(result["failed"] or result["crashed"] or not result["passed"])
-        print(f"| {i.name} | {i.what} | {result['passed']} | {result['failed']} | {result['declined']} | "
-              f"{', '.join(result['crashed']) or '-'} | {(time.monotonic() - started) / 60:.0f} |", flush=True)
+        print(f"| {i.name} | {i.what} | {len(result['ops'])} | {result['passed']} | {result['failed']} | "
+              f"{result['declined']} | {crashes(result['crashed'])} | "
+              f"{(time.monotonic() - started) / 60:.0f} |", flush=True)
     return 1 if bad else 0
 
 
@@ -287,6 +321,9 @@ def main():
     table = commands.add_parser("matrix")
     table.add_argument("names", nargs="*")
     table.add_argument("--full", action="store_true", help="every dtype on every kernel, not the quick selection")
+    table.add_argument("--stride", type=int, default=1, help="every kernel on each N-th of its samples")
+    table.add_argument("--jobs", type=int, default=2, help="processes at a time")
+    table.add_argument("--limit", type=int, default=1800, help="seconds for one process")
     table.add_argument("--out", type=Path, default=LAB / "results")
     chosen = parser.parse_args()
     if chosen.command == "install":
@@ -298,7 +335,8 @@ def main():
     elif chosen.command == "run":
         run(chosen.name, chosen.arguments)
     else:
-        sys.exit(matrix(chosen.names, chosen.full, chosen.out))
+        cases = ([] if chosen.full else ["--quick"]) + (["--stride", str(chosen.stride)] if chosen.stride > 1 else [])
+        sys.exit(matrix(chosen.names, cases, chosen.out, chosen.jobs, chosen.limit))
 
 
 if __name__ == "__main__":

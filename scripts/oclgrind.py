@@ -28,6 +28,10 @@ BIN = PROJECT / "build" / "release" / "bin"
 # that is used again would be one of which Oclgrind knows the old contents.
 MODES = {"races": {"OCLGRIND_DATA_RACES": "1"},
          "uninitialised": {"OCLGRIND_UNINITIALIZED": "1", "OCLGRIND_BUILD_OPTIONS": "-cl-opt-disable"}}
+# Ops that begin with a copy into their output, of which the self-test has a part of a buffer only: after
+# clEnqueueCopyBuffer into a part Oclgrind reports values that were written (the planted kernel copied_part, which has
+# no mistake). Views are copied by a kernel: these are checked for uninitialised values.
+COPYING = {"scatter_add", "index_add"}
 REPORT = re.compile(r"^(Invalid |Uninitialized |Instruction depends on |Controlflow depends on |.*data race|"
                     r"OCLGRIND |Work-group divergence|Barrier |.*unaligned|.*[Ee]rror)", re.MULTILINE)
 
@@ -68,7 +72,7 @@ def call(mode, name, command, limit):
 def planted():
     """The checks find what they are for and say nothing about a kernel that is right."""
     expected = {"races": {"clean": 0, "race": 1, "local_race": 1, "out_of_bounds": 1},
-                "uninitialised": {"clean": 0, "uninitialized": 1, "out_of_bounds": 1}}
+                "uninitialised": {"clean": 0, "copied": 0, "copied_part": 1, "uninitialized": 1, "out_of_bounds": 1}}
     bad = []
     for mode, kernels in expected.items():
         for kernel, wanted in kernels.items():
@@ -106,7 +110,8 @@ def run_op(op, cases, limit):
     result = {"op": op, "cases": len(cases), "kernels": len({c.split("/")[1] for c in cases}), "passed": 0, "failed": 0,
               "declined": 0, "reports": [], "unfinished": []}
     # What it keeps about uninitialised values is wrong for memory that another case had before: a process for each.
-    parts = [("races", op, cases)] + [("uninitialised", f"{op}-{i}", [case]) for i, case in enumerate(cases)]
+    parts = [("races", op, cases)] + [("uninitialised", f"{op}-{i}", [case]) for i, case in enumerate(cases)
+                                      if op not in COPYING or "@views" in case]
     for mode, name, some in parts:
         code, text, found = call(mode, name, [str(BIN / "netcl"), "selftest", "--device", "opencl", "--json", "--filter",
                                               ",".join(some)], limit)

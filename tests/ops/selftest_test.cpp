@@ -18,7 +18,8 @@ std::string from_environment(const char* name, const char* otherwise) {
 }
 
 // NETCL_SELFTEST_FILTER runs some cases again; NETCL_SELFTEST_PART=0 or 1 every second op, so that
-// two processes share the work. Only this test reads them.
+// two processes share the work; NETCL_SELFTEST_STRIDE=16 runs every sixteenth case on every device,
+// for sanitizers. Only this test reads them.
 std::string wanted_filter() {
   const auto filter = from_environment("NETCL_SELFTEST_FILTER", "");
   const auto part = from_environment("NETCL_SELFTEST_PART", "");
@@ -37,8 +38,9 @@ TEST(Selftest, every_op_is_right_on_every_device) {
     options.quick = true;
     // Only where kernels have to be compiled; the CPU backend has it all. A case that is asked for
     // by name always runs.
-    if (!queue.is_cpu() && from_environment("NETCL_SELFTEST_FILTER", "").empty())
-      options.stride = 4;
+    if (from_environment("NETCL_SELFTEST_FILTER", "").empty())
+      options.stride =
+          std::stoul(from_environment("NETCL_SELFTEST_STRIDE", queue.is_cpu() ? "1" : "4"));
     const auto report = selftest(queue, options);
     for (const auto& failure : report.failures)
       ADD_FAILURE() << failure.id << ": " << failure.message

@@ -33,6 +33,9 @@ grep -q '^lt  *[1-9]' "$work/out" || fail "selftest has no line for lt"
 [ "$(wc -l < "$work/ids")" -gt 10 ] || fail "--list is short"
 id=$(tail -1 "$work/ids")
 "$NETCL_BIN" selftest --device cpu --filter "$id" | tail -1 | grep -qx '1 passed, 0 failed' || fail "one case: $id"
+"$NETCL_BIN" selftest --device cpu --filter lt --list --stride 4 > "$work/some"
+[ -s "$work/some" ] && [ "$(wc -l < "$work/some")" -lt "$(wc -l < "$work/ids")" ] || fail "--stride 4 lists $(wc -l < "$work/some") cases"
+! grep -vxFqf "$work/ids" "$work/some" || fail "--stride 4 lists cases that are not there without it"
 "$NETCL_BIN" selftest --device cpu --filter relu --list | grep -q /gradient/ || fail "no gradients listed"
 if "$NETCL_BIN" selftest --device cpu --filter relu --list --no-gradients | grep -q /gradient/; then
     fail "--no-gradients lists gradients"
@@ -57,7 +60,7 @@ grep -q 'op/kernel/dtype/sample' "$work/err" || fail "the error does not say how
 code=0; "$NETCL_BIN" selftest --device nosuchdevice --filter lt > "$work/out" 2> "$work/err" || code=$?
 [ "$code" = 1 ] || fail "a bad device exits with $code"
 grep -q nosuchdevice "$work/err" || fail "bad device: $(cat "$work/err")"
-for bad in "ops add relu" "ops add --markdown" "selftest add" "selftest --filter" "selftest --nonsense"; do
+for bad in "ops add relu" "ops add --markdown" "selftest add" "selftest --filter" "selftest --stride 0" "selftest --nonsense"; do
     code=0; "$NETCL_BIN" $bad > /dev/null 2> "$work/err" || code=$?
     [ "$code" = 2 ] || fail "'netcl $bad' exits with $code"
 done

@@ -21,6 +21,7 @@ struct SelftestRequest {
   std::string device = "auto";
   std::string filter;
   bool no_gradients = false, quick = false, list = false, json = false;
+  std::size_t stride = 1;
 };
 
 // One line that is written over on a terminal, a line every ten seconds elsewhere.
@@ -59,6 +60,7 @@ SelftestOptions options_of(const SelftestRequest& request) {
   options.filter = request.filter;
   options.gradients = !request.no_gradients;
   options.quick = request.quick;
+  options.stride = request.stride;
   return options;
 }
 
@@ -153,6 +155,10 @@ void add_selftest(CLI::App& app, Action& action) {
   command->add_flag("--no-gradients", request->no_gradients, "without the checks of gradients");
   command->add_flag("--quick", request->quick,
                     "other dtypes than the first only with the kernel that would be chosen");
+  command
+      ->add_option("--stride", request->stride,
+                   "each kernel on every N-th of its samples, one dtype besides the first")
+      ->check(CLI::Range(1, 1000));
   command->add_flag("--list", request->list, "print the ids of the cases, run none");
   command->add_flag("--json", request->json, "the report as JSON");
   command->callback([request, &action] { action = [request] { return run(*request); }; });
