@@ -56,23 +56,20 @@ ushort bfloat16_bits(float x) {
 }
 #endif
 
-#if defined(DST_bfloat16) && defined(SRC_float64)
-// Rounding to odd first: the second rounding then sees whether anything was cut off.
+#if defined(SRC_float64) && (defined(DST_bfloat16) || defined(DST_float16))
+// Rounding to odd first: the second rounding then sees whether anything was cut off. Also for halves, because
+// vstore_half_rte of a double beyond the floats stores NaN on Mesa's rusticl.
 float narrowed(double x) {
   const float cut = convert_float_rtz(x);
   return isnan(x) || (double)cut == x ? cut : as_float(as_uint(cut) | 1u);
 }
-#elif defined(DST_bfloat16)
+#else
 #define narrowed(x) convert_float(x)
 #endif
 
 #if defined(DST_float16)
 #define DST half
-#if defined(SRC_float64)
-#define STORE_DST(p, i, x) vstore_half_rte(x, i, p)
-#else
-#define STORE_DST(p, i, x) vstore_half_rte(convert_float(x), i, p)
-#endif
+#define STORE_DST(p, i, x) vstore_half_rte(narrowed(x), i, p)
 #elif defined(DST_bfloat16)
 #define DST ushort
 #define STORE_DST(p, i, x) (p)[i] = bfloat16_bits(narrowed(x))
