@@ -14,6 +14,7 @@
 #include "cl/recording.h"
 #include "cl/state.h"
 #include "kernel/launch_listener.h"
+#include "kernel/local_memory.h"
 #include "kernel/source_scan.h"
 #include "netcl/capabilities.h"
 #include "profiling/recorder.h"
@@ -174,8 +175,9 @@ bool is_pointer(const KernelParameterInfo& parameter) {
 class Binder {
  public:
   // The arguments are set on `target`: the kernel's own object, or one of this launch.
-  Binder(const Queue& queue, KernelState& kernel, _cl_kernel* target)
-      : queue_(queue), kernel_(kernel), target_(target) {}
+  Binder(const Queue& queue, KernelState& kernel, _cl_kernel* target,
+         std::span<const KernelArg> args)
+      : queue_(queue), kernel_(kernel), target_(target), args_(args) {}
 
   void bind(std::size_t index, const KernelArg& arg) {
     switch (arg.kind()) {
@@ -231,7 +233,8 @@ class Binder {
                       where(kernel_, index), info.address_space, info.type);
     check<ArgumentError>(arg.size() > 0, "[{}] local memory must not be empty: 0 bytes",
                          where(kernel_, index));
-    cl::set_argument(target_, static_cast<unsigned>(index), arg.size(), nullptr);
+    const auto bytes = local_argument_bytes(kernel_.device, kernel_.limits, args_, index);
+    cl::set_argument(target_, static_cast<unsigned>(index), bytes, nullptr);
   }
 
   void bind_memory(std::size_t index, const KernelArg& arg) {
@@ -289,6 +292,7 @@ class Binder {
   const Queue& queue_;
   KernelState& kernel_;
   _cl_kernel* target_;
+  std::span<const KernelArg> args_;
   std::vector<Buffer> views_;
   std::vector<Copy> copies_;
   std::vector<const Queue*> other_queues_;
@@ -390,7 +394,7 @@ Event enqueue_kernel(const Queue& queue, KernelState& kernel, const WorkSize& gl
   auto own =
       cl::is_recording() ? cl::create_kernel(kernel.program.get(), kernel.name) : Ref<_cl_kernel>();
   auto* target = own ? own.get() : kernel.kernel.get();
-  Binder binder(queue, kernel, target);
+  Binder binder(queue, kernel, target, args);
   const std::lock_guard lock(kernel.mutex);
   for (std::size_t i = 0; i < args.size(); ++i) binder.bind(i, args[i]);
   wait_for_others(queue, binder.other_queues());

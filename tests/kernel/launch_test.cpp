@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "cl/cl.h"
+#include "kernel/local_memory.h"
 #include "kernel/program_cache.h"
 #include "netcl/netcl.h"
 #include "support/devices.h"
@@ -187,6 +188,54 @@ TEST_F(Launch, LocalMemoryAndStructs) {
                                  KernelArg::by_value(add, sizeof add));
                    }),
                    {"parameter 't'", "0 bytes"}));
+}
+
+// A driver may keep the local memory of a program's first launch (docs/devices.md).
+TEST(LocalMemory, MayGrowFromLaunchToLaunch) {
+  NETCL_NEED_OPENCL();
+  const auto queue = manager().default_device("opencl").queue;
+  const auto program =
+      KernelSpec{
+          .name = "turned",
+          .src =
+              "__kernel void turned(__global int* x, __local int* t, __local int* u, int n) {\n"
+              "  const int l = get_local_id(0), w = get_local_size(0);\n"
+              "  for (int i = l; i < n; i += w) { t[i] = x[i]; u[i] = 1; }\n"
+              "  barrier(CLK_LOCAL_MEM_FENCE);\n"
+              "  for (int i = l; i < n; i += w) x[i] = t[n - 1 - i] + u[n - 1 - i]; }",
+          .tune = false}
+          .build(queue);
+  for (const int n : {16, 1600, 7, 3000}) {
+    const auto x = Tensor::arange(queue, 0, n, 1, DType::int32);
+    const auto bytes = static_cast<std::size_t>(n) * sizeof(std::int32_t);
+    program.run(queue, 16, 16, x, KernelArg::local(bytes), KernelArg::local(bytes), n);
+    std::vector<int> expected(static_cast<std::size_t>(n));
+    for (int i = 0; i < n; ++i) expected[static_cast<std::size_t>(i)] = n - i;
+    EXPECT_EQ(x.to_vector<int>(), expected) << n;
+  }
+}
+
+TEST(LocalMemory, OneArgumentFillsWhatIsFree) {
+  DeviceProfile profile;
+  profile.name = "llvmpipe (LLVM 21.1.8, 256 bits)";
+  EXPECT_FALSE(keeps_first_local_size(profile));
+  profile.name = "zink Vulkan 1.4(llvmpipe (LLVM 21.1.8, 256 bits) (MESA_LLVMPIPE))";
+  EXPECT_TRUE(keeps_first_local_size(profile));
+
+  profile.local_mem_size = 32768;
+  cl::KernelLimits limits{};
+  EXPECT_EQ(free_local_bytes(profile, limits), 32768u);
+  limits.local_bytes = 4;
+  EXPECT_EQ(free_local_bytes(profile, limits), 32768u - 128u);
+  limits.local_bytes = 40000;
+  EXPECT_EQ(free_local_bytes(profile, limits), 0u);
+
+  const std::vector<KernelArg> two{KernelArg(1), KernelArg::local(100), KernelArg::local(129)};
+  EXPECT_EQ(filling_bytes(two, 1, 1024), 1024u - 256u);
+  EXPECT_EQ(filling_bytes(two, 2, 1024), 256u);
+  EXPECT_EQ(filling_bytes(two, 1, 1100), 1024u - 256u);
+  EXPECT_EQ(filling_bytes(two, 1, 256), 128u);
+  EXPECT_EQ(filling_bytes(two, 2, 0), 256u);
 }
 
 TEST_F(Launch, TensorsOfASecondQueueAreOrdered) {

@@ -57,8 +57,8 @@ ushort bfloat16_bits(float x) {
 #endif
 
 #if defined(SRC_float64) && (defined(DST_bfloat16) || defined(DST_float16))
-// Rounding to odd first: the second rounding then sees whether anything was cut off. Also for halves, because
-// vstore_half_rte of a double beyond the floats stores NaN on Mesa's rusticl.
+// Rounding to odd first: the second rounding then sees whether anything was cut off. Also for
+// halves, because vstore_half_rte of a double beyond the floats stores NaN on Mesa's rusticl.
 float narrowed(double x) {
   const float cut = convert_float_rtz(x);
   return isnan(x) || (double)cut == x ? cut : as_float(as_uint(cut) | 1u);
