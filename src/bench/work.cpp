@@ -1,11 +1,13 @@
 #include "bench/work.h"
 
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "base/check.h"
 #include "bench/cases.h"
 #include "netcl/autograd.h"
+#include "netcl/capabilities.h"
 #include "netcl/capture.h"
 #include "netcl/jit.h"
 #include "netcl/kernel.h"
@@ -187,20 +189,22 @@ Work inference(const DeviceHandle& device, const json& p) {
 }
 
 // ---- the limits: what the device does at best, in plain kernels
-std::string fma_source() {
+// Vectors of the device's own width: wider ones would not all stay in registers.
+std::string fma_source(std::int64_t width) {
   std::string declared, step, total;
   for (std::int64_t i = 0; i < kLimitVectors; ++i) {
-    declared += fmt::format("  float16 v{} = (float16)(x[{}]);\n", i, i);
+    declared += fmt::format("  V v{} = (V)(x[{}]);\n", i, i);
     step += fmt::format("    v{0} = fma(v{0}, a, b);\n", i);
     total += fmt::format("{}v{}", i == 0 ? "" : " + ", i);
   }
   return fmt::format(
+      "typedef float{} V;\n"
       "__kernel void limit_fma(__global const float* x, __global float* y, float p, float q) {{\n"
-      "  const float16 a = (float16)(p), b = (float16)(q);\n{}"
+      "  const V a = (V)(p), b = (V)(q);\n{}"
       "  for (int i = 0; i < {}; ++i) {{\n{}  }}\n"
-      "  const float16 s = {};\n"
-      "  y[get_global_id(0)] = s.s0 + s.s5 + s.sa + s.sf;\n}}\n",
-      declared, kLimitRounds, step, total);
+      "  const V s = {};\n"
+      "  y[get_global_id(0)] = s.s0 + s.s1 + s.s2 + s.s3;\n}}\n",
+      width, declared, kLimitRounds * 16 / width, step, total);
 }
 
 // Each work-item walks through a part of its own, as CPUs like it; GPUs take the parts in turns.
@@ -248,10 +252,14 @@ Work limit(const DeviceHandle& device, const std::string& kind) {
   check<ArgumentError>(device.backend != "cpu", "the limits are measured with OpenCL kernels");
   const auto queue = device.queue;
   if (kind == "limit_fma") {
-    const auto program = limit_program(queue, kind, fma_source());
+    const auto& profile = device_profile(queue);
+    const auto width = std::clamp<std::int64_t>(profile.native_vector_width_float, 4, 16);
+    // A CPU would run a group of all items on one core.
+    const WorkSize local = profile.is_cpu ? WorkSize{1} : WorkSize{};
+    const auto program = limit_program(queue, kind, fma_source(width));
     const auto x = input(queue, {kLimitItems}, 1), y = Tensor::from_shape(queue, {kLimitItems});
     return work([=] {
-      program.run(queue, kLimitItems, {}, x, y, 0.999f, 0.001f);
+      program.run(queue, kLimitItems, local, x, y, 0.999f, 0.001f);
       return y;
     });
   }

@@ -22,7 +22,7 @@ constexpr std::int64_t kVectorElements = 1024;
 constexpr std::int64_t kSequentialElements = 256, kParallelElements = 65536;
 constexpr std::int64_t kManyResults = 256, kShortRow = 64;
 constexpr std::int64_t kWideInner = 32, kManyRows = 4096;  // of rows side by side
-constexpr std::int64_t kThinGroup = 8, kWinogradChannels = 8;
+constexpr std::int64_t kThinGroup = 8, kWinogradChannels = 8, kFewTiles = 16;
 constexpr std::size_t kUsefulGroup = 32;
 
 constexpr const char* kHolds = "";
@@ -228,16 +228,6 @@ Why conv2d_winograd(Input in) {
                   winograd_too_large(in));
 }
 
-Why panels_do_not_fit(Input in) {
-  return conv2d_why(in, [&](const Conv2dSizes& s) -> Why {
-    // Two vectors of tiles of every channel, for each place in them, in a core's own cache.
-    const auto bytes = static_cast<std::uint64_t>(36 * s.C * 2 * 64);
-    const auto room = std::min<std::uint64_t>(in.profile.local_mem_size * 3 / 4, 640 << 10);
-    if (bytes <= room) return kHolds;
-    return fmt::format("its panels need {} bytes, more than the {} of a core", bytes, room);
-  });
-}
-
 Why too_few_tiles(Input in) {
   return conv2d_why(in, [](const Conv2dSizes& s) -> Why {
     const auto whole = [](std::int64_t size) { return (size + 3) / 4 * 4; };
@@ -247,15 +237,14 @@ Why too_few_tiles(Input in) {
                          s.out_w());
     // Transformed filters are four times as large, and are made and read for few results.
     const auto tiles = s.N * pixels / 16;
-    if (4 * tiles >= s.C) return kHolds;
-    return fmt::format("{} tiles are few for filters of {} channels", tiles, s.C);
+    return tiles >= kFewTiles ? kHolds : fmt::format("{} tiles", tiles);
   });
 }
 
 Why conv2d_winograd_panels(Input in) {
   if (!in.settings.winograd) return "NETCL_CONV_WINOGRAD=0";
   return first_of(not_cpu(in), not_floating(in), grouped(in), not_winograd_shape(in),
-                  too_few_tiles(in), panels_do_not_fit(in));
+                  too_few_tiles(in));
 }
 
 Why conv2d_small_local(Input in) {

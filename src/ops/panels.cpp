@@ -1,14 +1,19 @@
 #include "ops/panels.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "base/format.h"
 
 namespace netcl {
 namespace {
 
-constexpr std::int64_t kPanelBytes = 256 << 10;  // of a core's own cache, beside the other factor
-constexpr std::int64_t kFewestRows = 48;
+constexpr std::int64_t kSmallPanels = 64 << 10, kLargePanels = 256 << 10;  // bytes
+constexpr std::int64_t kShortestChunk = 8, kLongestChunk = 512;            // terms
+constexpr std::int64_t kFewestRows = 48, kMostParts = 64, kManyItems = 64;
+constexpr double kItemCycles = 1000;  // of starting a work-item
+
+std::int64_t ceil_of(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 // Of the shapes that fill the registers as well as the rule's, the one that wastes the fewest
 // columns of the last panel.
@@ -26,16 +31,53 @@ std::pair<std::int64_t, std::int64_t> best_shape(std::int64_t columns, std::int6
 
 }  // namespace
 
-std::int64_t PanelTile::terms(DType acc, const ExtendedDeviceProfile& profile) const {
-  const auto bytes =
-      std::min(kPanelBytes, static_cast<std::int64_t>(profile.local_mem_size) * 3 / 4);
-  const auto each = width() * static_cast<std::int64_t>(size_of(acc));
-  return std::max<std::int64_t>(bytes / each / 8 * 8, 8);
+std::string PanelTile::defines(DType dtype) const {
+  return vector_macros(dtype, vec) + define("MR", mr) + define("NV", nv);
 }
 
-std::string PanelTile::defines(DType dtype, std::int64_t panel_terms, bool chunked) const {
-  return vector_macros(dtype, vec) + define("MR", mr) + define("NV", nv) +
-         define("KC", panel_terms) + define("CHUNKED", chunked ? 1 : 0);
+// A quarter of the core's own cache, where the device tells of one as its local memory: results and
+// the other factor pass through it, too. Of the little that other devices give, more.
+PanelRoom::PanelRoom(const PanelTile& tile, DType acc, const ExtendedDeviceProfile& profile) {
+  const auto memory = static_cast<std::int64_t>(profile.local_mem_size);
+  const auto size = static_cast<std::int64_t>(size_of(acc));
+  const auto bytes = std::min(std::max(memory / 4, kSmallPanels), kLargePanels);
+  elements = std::max(std::min(bytes, memory / 2) / size, kShortestChunk * tile.width());
+  left_terms = std::max(std::min(kLongestChunk, memory / 4 / size / tile.mr), kShortestChunk);
+}
+
+std::string PanelRoom::defines() const {
+  return define("PANEL_ELEMENTS", elements) + define("LEFT_TERMS", left_terms);
+}
+
+std::int64_t PanelCut::row_parts(const ProductSize& size) const { return ceil_of(size.rows, rows); }
+
+std::int64_t PanelCut::column_blocks(const ProductSize& size, const PanelTile& tile) const {
+  return ceil_of(size.columns, panels * tile.width());
+}
+
+PanelCut cut_product(const ProductSize& size, const PanelTile& tile, const PanelRoom& room,
+                     std::int64_t cores, double pack_tiles) {
+  const auto longest = std::min(room.left_terms, room.elements / tile.width());
+  const auto chunks = std::max<std::int64_t>(ceil_of(size.terms, longest), 1);
+  const auto terms = std::max<std::int64_t>(ceil_of(size.terms, chunks), 1);
+  const auto panels = ceil_of(size.columns, tile.width()), tiles = ceil_of(size.rows, tile.mr);
+  const auto most = std::min(panels, room.elements / (terms * tile.width()));
+  // A tile takes as many cycles as it has pairs of accumulators for each term.
+  const double tile_cycles = static_cast<double>(tile.mr * tile.nv * size.terms) / 2;
+  PanelCut best{tiles * tile.mr, most, terms};
+  double best_cycles = std::numeric_limits<double>::infinity();
+  for (auto wide = most; wide > 0; wide = wide > 1 ? (wide + 1) / 2 : 0)
+    for (std::int64_t parts = 1; parts <= std::min(tiles, kMostParts); parts += (parts + 3) / 4) {
+      const auto tall = ceil_of(tiles, parts);
+      const auto items = ceil_of(tiles, tall) * ceil_of(panels, wide) * size.batches;
+      const double item_cycles =
+          static_cast<double>(wide) * (static_cast<double>(tall) + pack_tiles) * tile_cycles +
+          kItemCycles;
+      const double cycles = static_cast<double>(ceil_of(items, cores)) * item_cycles;
+      if (cycles < best_cycles) best_cycles = cycles, best = {tall * tile.mr, wide, terms};
+      if (items > kManyItems * cores) break;  // finer cuts only cost
+    }
+  return best;
 }
 
 std::int64_t panel_rows(std::int64_t rows, std::int64_t panels, const PanelTile& tile,

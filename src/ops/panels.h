@@ -15,11 +15,36 @@ struct PanelTile {
   explicit PanelTile(const VariantRun& with) : mr(with["MR"]), nv(with["NV"]), vec(with["VEC"]) {}
   std::int64_t width() const { return nv * vec; }
   std::int64_t bits() const { return (mr * 64 + nv) * 64 + vec; }
-  // The terms of a product that a panel holds. Not a matter of the product's size, so that few
-  // kernels are built.
-  std::int64_t terms(DType acc, const ExtendedDeviceProfile& profile) const;
-  std::string defines(DType dtype, std::int64_t terms, bool chunked) const;
+  std::string defines(DType dtype) const;
 };
+
+// What panels may take of a core's own memory, in elements. Not a matter of the product's size, so
+// that few kernels are built.
+struct PanelRoom {
+  std::int64_t elements;    // of all panels of a work-item
+  std::int64_t left_terms;  // of a copied tile of the left factor: also the longest chunk
+
+  PanelRoom(const PanelTile& tile, DType acc, const ExtendedDeviceProfile& profile);
+  std::string defines() const;
+};
+
+struct ProductSize {
+  std::int64_t rows, columns, terms, batches;
+};
+
+// The share of one work-item: rows (whole tiles), panels side by side, and the terms that their
+// panels hold at a time.
+struct PanelCut {
+  std::int64_t rows, panels, terms;
+
+  std::int64_t row_parts(const ProductSize& size) const;
+  std::int64_t column_blocks(const ProductSize& size, const PanelTile& tile) const;
+};
+
+// The cut that ends first on the device's cores. `pack_tiles`: what it costs to make a panel, in
+// tiles that are multiplied with it in the same time.
+PanelCut cut_product(const ProductSize& size, const PanelTile& tile, const PanelRoom& room,
+                     std::int64_t cores, double pack_tiles);
 
 // Rows of one work-item, whole tiles of them: as many as leave `items` for each core, because the
 // fewer they are the more often a panel is made.

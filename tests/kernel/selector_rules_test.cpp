@@ -122,7 +122,7 @@ TEST(SelectorRules, DevicesGetTheirKernels) {
       {"pocl_epyc", conv2d({.stride = 4}), V::CONV2D_IM2COL},
       {"pocl_epyc", reduction(1 << 20), V::REDUCTION_CHUNKED},
       {"intel_cpu", large, V::MATMUL_PACKED},
-      {"intel_cpu", c3x3, V::CONV2D_PACKED},
+      {"intel_cpu", c3x3, V::CONV2D_WINOGRAD_PANELS},
       {"llvmpipe", large, V::MATMUL_PACKED},
       // NVIDIA
       {"gtx_1080", large, V::MATMUL_REGISTER_TILED},

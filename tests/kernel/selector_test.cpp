@@ -479,14 +479,14 @@ TEST(ProcessSelector, IsOneObjectAndBindsToDevices) {
   EXPECT_EQ(&host.profile(), &device_profile(Device{}));
   EXPECT_EQ(select_matmul_config(512, 512, 512, Device{}).variant, V::MATMUL_PACKED);
   EXPECT_EQ(select_conv2d_config(8, 64, 64, 56, 56, 3, 3, 1, 1, Device{}).variant,
-            V::CONV2D_PACKED);
+            V::CONV2D_WINOGRAD_PANELS);
 }
 
 TEST(ProcessSelector, FollowsTheActiveDevice) {
   const ActiveDevice active("cpu");
   EXPECT_EQ(&get_kernel_selector().profile(), &device_profile(Device{}));
   EXPECT_EQ(select_matmul_config(512, 512, 512), select_matmul_config(512, 512, 512, Device{}));
-  EXPECT_EQ(select_conv2d_config(8, 64, 64, 56, 56, 3, 3).variant, V::CONV2D_PACKED);
+  EXPECT_EQ(select_conv2d_config(8, 64, 64, 56, 56, 3, 3).variant, V::CONV2D_WINOGRAD_PANELS);
 }
 
 // Going by names fails on PoCL, whose device names carry no "cpu".

@@ -20,18 +20,19 @@
 // The result into the place i of y.
 #define FINISH(i, value) STORE_T(y, i, activate(WITH_RESIDUAL(value, i)))
 
-ACC activate(ACC x) {
+// Of a value or a vector x of the type V.
 #if ACTIVATION == 1
-  return x <= (ACC)0 ? (ACC)0 : x;
+#define ACTIVATED(V, x) ((x) <= (V)0 ? (V)0 : (x))
 #elif ACTIVATION == 2
-  return (ACC)0.5 * x * erfc(-x * (ACC)0.70710678118654752440);
+#define ACTIVATED(V, x) ((ACC)0.5 * (x)*erfc(-(x) * (ACC)0.70710678118654752440))
 #elif ACTIVATION == 3
-  return x / ((ACC)1 + exp(-x));
+#define ACTIVATED(V, x) ((x) / ((ACC)1 + exp(-(x))))
 #elif ACTIVATION == 4
-  return (ACC)1 / ((ACC)1 + exp(-x));
+#define ACTIVATED(V, x) ((ACC)1 / ((ACC)1 + exp(-(x))))
 #elif ACTIVATION == 5
-  return tanh(x);
+#define ACTIVATED(V, x) tanh(x)
 #else
-  return x;
+#define ACTIVATED(V, x) (x)
 #endif
-}
+
+ACC activate(ACC x) { return ACTIVATED(ACC, x); }

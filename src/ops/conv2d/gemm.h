@@ -26,6 +26,7 @@ VariantSpace forward_gemm_space(const OpCall& call, const ExtendedDeviceProfile&
 OpVariant tiled_local_variant();
 OpVariant winograd_variant();
 OpVariant winograd_panels_variant();
+OpVariant winograd_batched_variant();
 OpVariant packed_variant();
 OpVariant im2col_variant();
 

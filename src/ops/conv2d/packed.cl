@@ -1,11 +1,12 @@
 // Convolution for CPUs, a matrix product of filters (rows) and pixels (columns) whose right factor
-// is never written out. A work-group is one work-item: it gathers the taps of NR = NV * VEC pixels,
-// also across rows and images, into a panel in local memory, which there is ordinary memory that
-// stays in the core's own cache, and multiplies `filters` filters with it, tile after tile. Pixels
-// come from x itself or from a padded copy (pack.cl), so that no tap is tested.
-// Dimensions: parts of the filters; panels; groups. Needs T and ACC, MR, NV, VEC and its macros,
-// ACTIVATION; KC, the taps that a panel holds; CHUNKED when there are more of them: then the sums
-// wait in `sums`, laid out as y, from chunk to chunk.
+// is never written out. A work-group is one work-item: chunk after chunk of the taps, it gathers
+// those of cut.s1 panels of NR = NV * VEC pixels, also across rows and images, into local memory,
+// which there is ordinary memory that stays in the core's own cache, and multiplies cut.s0 filters
+// with them, tile after tile. Pixels come from x itself or from a padded copy (pack.cl), so that no
+// tap is tested.
+// Dimensions: parts of the filters; blocks of panels; groups. Needs T and ACC, MR, NV, VEC and its
+// macros, ACTIVATION; PANEL_ELEMENTS of local memory. cut.s2: the taps of a chunk; between chunks
+// the sums wait in y, or with OWN_SUMS, where y is rounded, in `sums`, which is laid out as y.
 #include "ops/conv2d/epilogue.cl"
 #include "ops/conv2d/geometry.cl"
 
@@ -13,7 +14,7 @@
 typedef ACC Left;
 #include "ops/matmul/panel_tile.cl"
 
-#if CHUNKED
+#if OWN_SUMS
 #define SUMS_PARAMETER , global ACC* sums
 #if HAS_RESIDUAL
 #define SUMS_AT at.s5
@@ -70,52 +71,77 @@ void pack_pixels(local ACC* panel, global const ACC* x, long8 steps, long limit,
   }
 }
 
-// steps.s6: of a group in x; s7: the elements of x.
+// steps.s6: of a group in x; s7: the elements of x. cut: filters, panels and taps of a work-item.
 // device(conv2d_packed): CPU
 __attribute__((reqd_work_group_size(1, 1, 1))) kernel void conv2d_packed(
     global const ACC* x, global const ACC* w, global const T* b,
     global T* y RESIDUAL_PARAMETER SUMS_PARAMETER, const long8 at, const int16 g, const long8 steps,
-    const long filters, const int has_bias) {
-  local ACC panel[KC * NR + VEC];
+    const long4 cut, const int has_bias) {
+  local ACC panels[PANEL_ELEMENTS + VEC];
   x += at.s0, w += at.s1, b += at.s2, y += at.s3;
   MOVE_RESIDUAL(at.s4);
-#if CHUNKED
-  sums += SUMS_AT;
+#if OWN_SUMS
+  global ACC* kept = sums + SUMS_AT;
+#else
+  global ACC* kept = (global ACC*)y;
 #endif
   GEOMETRY(g);
   const long Kg = K / GROUPS, taps = (long)(C / GROUPS) * R * S, pixels = (long)P * Q;
   const long group = get_global_id(2);
-  const long begin = get_global_id(0) * filters, end = min(Kg, begin + filters);
-  const long column = get_global_id(1) * NR, columns = min((long)NR, N * pixels - column);
-  const Pixel first = {column / pixels, column % pixels / Q, column % Q};
+  const long begin = get_global_id(0) * cut.s0, end = min(Kg, begin + cut.s0);
+  const long first = get_global_id(1) * cut.s1 * NR, last = min(first + cut.s1 * NR, N * pixels);
   x += group * steps.s6;
   w += group * Kg * taps;
-  for (long k0 = 0; k0 < taps; k0 += KC) {
-    const long terms = min((long)KC, taps - k0);
-    pack_pixels(panel, x, steps, steps.s7 - group * steps.s6, first, columns, P, Q, k0, terms, R,
-                S);
+  for (long k0 = 0; k0 < taps; k0 += cut.s2) {
+    const long terms = min((long)cut.s2, taps - k0);
+    const bool more = k0 + terms < taps;
+    for (long c = first; c < last; c += NR) {
+      const Pixel pixel = {c / pixels, c % pixels / Q, c % Q};
+      pack_pixels(panels + (c - first) * terms, x, steps, steps.s7 - group * steps.s6, pixel,
+                  min((long)NR, last - c), P, Q, k0, terms, R, S);
+    }
     for (long row = begin; row < end; row += MR) {
       const long rows = min((long)MR, end - row);
-      ACC tile[MR * NR];
-      multiply_rows(w + row * taps + k0, taps, 1, rows, panel, terms, tile);
-      for (long i = 0; i < rows; ++i) {
-        const long k = group * Kg + row + i;
-        const ACC bias = has_bias ? LOAD_T(b, k) : (ACC)0;
-        long n = first.n, place = column - n * pixels;
-        for (long done = 0; done < columns;) {
-          const long count = min(columns - done, pixels - place);
-          const long to = (n * K + k) * pixels + place;
-          ACC* sum = tile + i * NR + done;
-          done += count, ++n, place = 0;
-#if CHUNKED
-          if (k0 > 0)
-            for (long j = 0; j < count; ++j) sum[j] += sums[to + j];
-          if (k0 + KC < taps) {
-            for (long j = 0; j < count; ++j) sums[to + j] = sum[j];
-            continue;
+      for (long c = first; c < last; c += NR) {
+        const long columns = min((long)NR, last - c);
+        Tile sum;
+        clear_tile(&sum);
+        multiply_tile(&sum, w + row * taps + k0, taps, 1, rows, panels + (c - first) * terms,
+                      terms);
+        const long image = c / pixels, place = c - image * pixels, k = group * Kg + row;
+        const long to = (image * K + k) * pixels + place;
+        if (columns == NR && place + NR <= pixels) {
+          if (k0 > 0) FOR_TILE(i, j)
+          if (i < rows) sum.of[i][j] += LOAD_GLOBAL(kept + to + i * pixels + j * VEC);
+          if (more) {
+            FOR_TILE(i, j)
+            if (i < rows) STORE_GLOBAL(sum.of[i][j], kept + to + i * pixels + j * VEC);
+          } else {
+#pragma unroll
+            for (int i = 0; i < MR; ++i) {
+              if (i >= rows) break;
+              const ACC bias = has_bias ? LOAD_T(b, k + i) : (ACC)0;
+#pragma unroll
+              for (int j = 0; j < NV; ++j)
+                FINISH_LANES(to + i * pixels + j * VEC, sum.of[i][j] + bias);
+            }
           }
-#endif
-          for (long j = 0; j < count; ++j) FINISH(to + j, sum[j] + bias);
+          continue;
+        }
+        ACC tile[MR * NR];
+        keep_tile(&sum, tile);
+        for (long i = 0; i < rows; ++i) {
+          const ACC bias = has_bias ? LOAD_T(b, k + i) : (ACC)0;
+          for (long j = 0; j < columns; ++j) {
+            // Of the images that these columns meet, the one of column j.
+            const long n = (c + j) / pixels, at_y = (n * K + k + i) * pixels + c + j - n * pixels;
+            ACC value = tile[i * NR + j];
+            if (k0 > 0) value += kept[at_y];
+            if (more)
+              kept[at_y] = value;
+            else
+              FINISH(at_y, value + bias);
+          }
         }
       }
     }

@@ -10,6 +10,11 @@ namespace {
 constexpr const char* kPack = "ops/conv2d/pack.cl";
 constexpr const char* kPath = "ops/conv2d/packed.cl";
 constexpr auto kLongestRow = std::int64_t{1} << 30;
+constexpr double kPackTiles = 1;  // what it costs to gather a panel, in tiles multiplied with it
+
+struct alignas(32) Share {
+  std::int64_t filters, panels, taps, unused;
+};
 
 // What conv2d_packed reads: an image (or columns) and the steps through it.
 struct Rows {
@@ -55,31 +60,29 @@ Rows Packed::rows_of_image(const ConvSizes& whole) const {
 void Packed::product(const Rows& rows, const Tensor& filters, const Tensor& y) const {
   const auto& s = rows.s;
   const auto& profile = device_profile(call.queue);
-  const auto terms = tile.terms(work_dtype(), profile);
-  const bool chunked = s.taps() > terms;
-  const auto kernel =
-      op_kernel(call.queue,
-                {kPath,
-                 "conv2d_packed",
-                 {bit(call.dtype()), epilogue.bits(), tile.bits(), terms, chunked ? 1 : 0}},
-                [&] {
-                  return t_and_acc(call.dtype()) + epilogue.defines() +
-                         tile.defines(work_dtype(), terms, chunked);
-                });
-  const auto panels = static_cast<std::int64_t>(ceil_div(s.N * s.pixels(), tile.width()));
-  const auto part = panel_rows(s.group_filters(), panels * s.groups, tile, profile);
+  const PanelRoom room(tile, work_dtype(), profile);
+  const ProductSize size{s.group_filters(), s.N * s.pixels(), s.taps(), s.groups};
+  const auto cut = cut_product(size, tile, room, profile.compute_units, kPackTiles);
+  const bool own_sums = s.taps() > cut.terms && call.dtype() != work_dtype();
+  const auto kernel = op_kernel(
+      call.queue,
+      {kPath, "conv2d_packed", {bit(call.dtype()), epilogue.bits(), tile.bits(), own_sums ? 1 : 0}},
+      [&] {
+        return t_and_acc(call.dtype()) + epilogue.defines() + tile.defines(call.dtype()) +
+               room.defines() + define("OWN_SUMS", own_sums ? 1 : 0);
+      });
   const auto geometry = s.geometry();
+  const Share share{cut.rows, cut.panels, cut.terms, 0};
   OpArgs args;
   args.tensor(rows.x).tensor(filters).tensor(epilogue.bias_or(call.inputs[1]));
   epilogue.add_results(args, y);
   Tensor sums;
-  if (chunked) args.tensor(sums = Tensor::empty(call.queue, y.shape(), work_dtype()));
+  if (own_sums) args.tensor(sums = Tensor::empty(call.queue, y.shape(), work_dtype()));
   args.by_value(&geometry, sizeof geometry)
       .by_value(&rows.steps, sizeof rows.steps)
-      .value(part)
+      .by_value(&share, sizeof share)
       .value(epilogue.has_bias())
-      .enqueue(call.queue, kernel,
-               {static_cast<std::int64_t>(ceil_div(s.group_filters(), part)), panels, s.groups},
+      .enqueue(call.queue, kernel, {cut.row_parts(size), cut.column_blocks(size, tile), s.groups},
                {1, 1, 1});
 }
 

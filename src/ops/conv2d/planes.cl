@@ -9,7 +9,7 @@
 // WEIGHTS for the taps of FILTERS filters; DENSE: the pixels of a row
 // of the result lie side by side; PLAIN: they are stored as they are, in the compute type.
 #include "ops/conv2d/epilogue.cl"
-#include "ops/conv2d/lanes.cl"
+#include "ops/lanes.cl"
 
 #define UNIT (VECTORS * VEC)
 #define TAPS (FILTER_ROWS * FILTER_COLUMNS)

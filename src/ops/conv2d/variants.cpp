@@ -91,6 +91,7 @@ std::vector<OpVariant> forward_variants() {
   return {implicit,
           winograd_variant(),
           winograd_panels_variant(),
+          winograd_batched_variant(),
           tiled_local_variant(),
           packed_variant(),
           im2col_variant(),

@@ -8,7 +8,7 @@
 // TAP_ROWS, WIDE (rows of dy are at least a vector), STEP_H, STEP_W, DILATION_H, DILATION_W;
 // X_ELEMENTS and DY_ELEMENTS of local memory.
 #include "ops/conv2d/geometry.cl"
-#include "ops/conv2d/lanes.cl"
+#include "ops/lanes.cl"
 
 #define TILE_ROWS 4
 #if WIDE

@@ -2,7 +2,7 @@
 // every run gives the same bits. Dimensions: VEC taps; VEC filters; groups.
 // Needs T and ACC, vector_macros, PANEL. A channel has channel_taps of the taps, and padded_taps of
 // the sums' all_taps.
-#include "ops/conv2d/lanes.cl"
+#include "ops/lanes.cl"
 
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void weights_sum(
     global const ACC* sums, global T* dw, const long8 at, const int parts, const int groups,

@@ -10,7 +10,7 @@
 // a row); PIXELS of a block; ROW_ELEMENTS of local memory for x; POINTWISE (a filter of one tap:
 // pixels are gathered without gaps); STEP_W, DILATION_W.
 #include "ops/conv2d/geometry.cl"
-#include "ops/conv2d/lanes.cl"
+#include "ops/lanes.cl"
 
 #define PANEL (VECTORS * VEC)
 #define TAPS (CHANNELS * FILTER_ROWS * FILTER_COLUMNS)

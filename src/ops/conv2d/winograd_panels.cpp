@@ -1,19 +1,25 @@
-// conv2d.winograd_panels: the filters' transform, a padded copy of x, and one kernel for the rest.
+// Winograd's F(4x4, 3x3) on CPUs: the filters' transform and a padded copy of x, then either one
+// kernel for the rest (conv2d.winograd_panels) or, where the transformed inputs of all channels are
+// too many for a core's cache, 36 products with transforms around (conv2d.winograd_batched).
 #include "base/format.h"
 #include "ops/conv2d/gemm.h"
 #include "ops/conv2d/padded.h"
+#include "ops/matmul/plan.h"
 #include "ops/panels.h"
 
 namespace netcl::conv {
 namespace {
 
 constexpr const char* kPath = "ops/conv2d/winograd_panels.cl";
+constexpr const char* kBatched = "ops/conv2d/winograd_batched.cl";
+constexpr const char* kFilters = "ops/conv2d/winograd_filters.cl";
 constexpr std::int64_t kTile = 4, kPatch = 6, kPlaces = kPatch * kPatch;
-constexpr std::int64_t kCache = 900 << 10;  // bytes of a core's own that panels may fill
+constexpr std::int64_t kCache = 900 << 10;       // bytes of a core's own that panels may fill
+constexpr std::int64_t kMostPanels = 640 << 10;  // where the batched product is faster
 constexpr std::int64_t kTermStep = 32;  // local memory is made for a multiple of so many channels
 
 struct alignas(32) TileCounts {
-  std::int64_t all, down, across, filters_per_item;
+  std::int64_t all, down, across, argument;  // the last as the kernel wants it
 };
 struct alignas(16) ImageSize {
   std::int64_t height, width;
@@ -35,13 +41,11 @@ TileCounts tiles_of(const ConvSizes& s) {
   return {s.N * down * across, down, across, s.K};
 }
 
-Tensor transformed_filters(const OpCall& call, const ConvSizes& s) {
-  const auto acc = compute_dtype(call.dtype());
-  const auto u = Tensor::empty(call.queue, {kPlaces, s.K, s.C}, acc);
-  const PanelTile any(1, 1, 2);  // the file's other kernel wants to be compiled, too
-  const auto kernel = op_kernel(
-      call.queue, {kPath, "winograd_panel_filters", {bit(call.dtype())}},
-      [&] { return t_and_acc(call.dtype()) + any.defines(acc, 1, false) + define("TERMS", 1); });
+Tensor transformed_filters(const OpCall& call, const ConvSizes& s, std::int64_t vec) {
+  const auto u = Tensor::empty(call.queue, {kPlaces, s.K, s.C}, compute_dtype(call.dtype()));
+  const auto kernel =
+      op_kernel(call.queue, {kFilters, "winograd_filters_4x4", {bit(call.dtype()), vec}},
+                [&] { return t_and_acc(call.dtype()) + vector_macros(call.dtype(), vec); });
   OpArgs()
       .tensor(call.inputs[1])
       .tensor(u)
@@ -51,25 +55,28 @@ Tensor transformed_filters(const OpCall& call, const ConvSizes& s) {
   return u;
 }
 
+ImageSize padded_size(const TileCounts& tiles) {
+  return {tiles.down * kTile + kPatch - kTile, tiles.across * kTile + kPatch - kTile};
+}
+
 void run(const OpCall& call, const VariantRun& with) {
   const auto s = sizes_of_forward(call);
   const auto epilogue = epilogue_of(call);
-  const auto acc = compute_dtype(call.dtype());
   const PanelTile tile(with);
   const auto kernel = op_kernel(
       call.queue,
       {kPath, "winograd_panels", {bit(call.dtype()), epilogue.bits(), tile.bits(), capacity(s)}},
       [&] {
-        return t_and_acc(call.dtype()) + epilogue.defines() + tile.defines(acc, 1, false) +
+        return t_and_acc(call.dtype()) + epilogue.defines() + tile.defines(call.dtype()) +
                define("TERMS", capacity(s));
       });
   auto tiles = tiles_of(s);
-  const ImageSize image{tiles.down * kTile + kPatch - kTile, tiles.across * kTile + kPatch - kTile};
+  const auto image = padded_size(tiles);
   const auto x = padded_images(call.queue, call.inputs[0], s, image.height, image.width);
-  const auto u = transformed_filters(call, s);
+  const auto u = transformed_filters(call, s, tile.vec);
   const auto panels = static_cast<std::int64_t>(ceil_div(tiles.all, tile.width()));
   // The inputs are transformed for each part of the filters again: only as many as the cores want.
-  tiles.filters_per_item = panel_rows(s.K, panels, tile, device_profile(call.queue), 2);
+  tiles.argument = panel_rows(s.K, panels, tile, device_profile(call.queue), 2);
   const auto geometry = s.geometry();
   OpArgs args;
   args.tensor(x).tensor(u).tensor(epilogue.bias_or(call.inputs[1]));
@@ -79,20 +86,27 @@ void run(const OpCall& call, const VariantRun& with) {
       .by_value(&image, sizeof image)
       .value(epilogue.has_bias())
       .enqueue(call.queue, kernel,
-               {static_cast<std::int64_t>(ceil_div(s.K, tiles.filters_per_item)), panels}, {1, 1});
+               {static_cast<std::int64_t>(ceil_div(s.K, tiles.argument)), panels}, {1, 1});
 }
 
-std::string declines(const OpCall& call, const ExtendedDeviceProfile& profile) {
-  const auto s = sizes_of_forward(call);
+std::string not_3x3(const ConvSizes& s) {
   if (s.R != 3 || s.S != 3) return fmt::format("the filter is {}x{}, not 3x3", s.R, s.S);
   if (s.is_strided()) return fmt::format("stride ({}, {}), not 1", s.stride_h, s.stride_w);
   if (s.is_dilated()) return "the filter is dilated";
   if (s.groups != 1) return fmt::format("{} groups", s.groups);
-  const auto bytes = local_bytes(s, 4, 2, compute_dtype(call.dtype()));
-  if (static_cast<std::uint64_t>(bytes) > profile.local_mem_size)
-    return fmt::format("{} bytes of local memory at least, the device has {}", bytes,
-                       profile.local_mem_size);
   return nothing_to_sum(s);
+}
+
+// Two vectors of tiles of all channels have to fit beside what passes through the cache.
+std::string declines(const OpCall& call, const ExtendedDeviceProfile& profile) {
+  const auto s = sizes_of_forward(call);
+  const auto width = 2 * std::clamp<std::int64_t>(profile.native_vector_width_float, 4, 16);
+  const auto bytes = local_bytes(s, 4, width, DType::float32);
+  const auto room = std::min<std::int64_t>(
+      static_cast<std::int64_t>(profile.local_mem_size) * 3 / 4, kMostPanels);
+  if (bytes > room)
+    return fmt::format("its panels need {} bytes, more than the {} of a core", bytes, room);
+  return not_3x3(s);
 }
 
 // As many vectors of tiles as give every core two panels that stay in its cache; the rows fill the
@@ -125,10 +139,73 @@ VariantSpace space(const OpCall& call, const ExtendedDeviceProfile& profile,
   return space;
 }
 
+void run_batched(const OpCall& call, const VariantRun& with) {
+  const auto s = sizes_of_forward(call);
+  const auto epilogue = epilogue_of(call);
+  const auto acc = compute_dtype(call.dtype());
+  const PanelTile tile(with);
+  auto tiles = tiles_of(s);
+  const auto image = padded_size(tiles);
+  const auto x = padded_images(call.queue, call.inputs[0], s, image.height, image.width);
+  const auto u = transformed_filters(call, s, tile.vec);
+  // Whole vectors, and one more that the transform may write.
+  const auto columns = static_cast<std::int64_t>(ceil_div(tiles.all, tile.vec)) * tile.vec;
+  tiles.argument = columns + tile.vec;
+  const auto& pitch = tiles.argument;
+  const auto kernel = [&](const char* name) {
+    return op_kernel(call.queue, {kBatched, name, {bit(call.dtype()), epilogue.bits(), tile.vec}},
+                     [&] {
+                       return t_and_acc(call.dtype()) + epilogue.defines() +
+                              vector_macros(call.dtype(), tile.vec);
+                     });
+  };
+  const auto geometry = s.geometry();
+  const auto v = Tensor::empty(call.queue, {kPlaces, s.C, pitch}, acc);
+  OpArgs()
+      .tensor(x)
+      .tensor(v)
+      .by_value(&geometry, sizeof geometry)
+      .by_value(&tiles, sizeof tiles)
+      .by_value(&image, sizeof image)
+      .enqueue(call.queue, kernel("winograd_batched_inputs"), s.C, 1);
+  const auto m = Tensor::empty(call.queue, {kPlaces, s.K, pitch}, acc);
+  packed_product(call.queue, plan_matmul(u, v.narrow(2, 0, columns), m.narrow(2, 0, columns)),
+                 tile);
+  OpArgs args;
+  args.tensor(m).tensor(epilogue.bias_or(call.inputs[1]));
+  epilogue.add_results(args, call.outputs[0])
+      .by_value(&geometry, sizeof geometry)
+      .by_value(&tiles, sizeof tiles)
+      .value(epilogue.has_bias())
+      .enqueue(call.queue, kernel("winograd_batched_results"), s.K, 1);
+}
+
+std::string declines_batched(const OpCall& call, const ExtendedDeviceProfile&) {
+  return not_3x3(sizes_of_forward(call));
+}
+
+VariantSpace batched_space(const OpCall& call, const ExtendedDeviceProfile&,
+                           const KernelConfig& config) {
+  const auto s = sizes_of_forward(call);
+  const auto tiles = tiles_of(s).all;
+  return panel_space(config, call.dtype(), tiles,
+                     {static_cast<std::size_t>(s.K), static_cast<std::size_t>(tiles),
+                      static_cast<std::size_t>(s.C)});
+}
+
 }  // namespace
 
 OpVariant winograd_panels_variant() {
   return {"conv2d.winograd_panels", "CONV2D_WINOGRAD_PANELS", kPath, declines, run, space};
+}
+
+OpVariant winograd_batched_variant() {
+  return {"conv2d.winograd_batched",
+          "CONV2D_WINOGRAD_PANELS",
+          kBatched,
+          declines_batched,
+          run_batched,
+          batched_space};
 }
 
 }  // namespace netcl::conv

@@ -28,7 +28,9 @@
 
 #if HAS_BIAS
 #define WITH_BIAS(sum, column) ((sum) + LOAD_T(bias, column))
+#define WITH_BIASES(sum, column) ((sum) + LOADV(bias, column))  // of vectors
 #else
 #define WITH_BIAS(sum, column) (sum)
+#define WITH_BIASES(sum, column) (sum)
 #endif
 #define STORE_Y(row, column, sum) FINISH((row)*sy.s0 + (column)*sy.s1, WITH_BIAS(sum, column))

@@ -3,6 +3,7 @@
 //   gemv        one work-item per result (ALONG_K: vectors of VEC along k; else scalar steps)
 //   gemv_rows   ALONG_K: one work-group of WG items (a power of two) per result
 //   gemv_wide   a work-item owns VEC neighbouring results, the matrix contiguous across them
+//   gemv_strip  likewise NV vectors of results, for CPUs: whole lines of every row
 // Sizes: long4 size: results, K, batches, inner batches; strides: matrix result, matrix k, matrix
 // batches; vector k, vector batches; y result, y batches. Global size: (items, 1, batches),
 // guarded.
@@ -44,7 +45,15 @@ __kernel void gemv(__global const T* matrix, __global const T* vector, __global 
     long k = start;
     ACC part = 0;
 #if ALONG_K
-    ACCV wide = (ACCV)(0);
+    // Four sums: one would wait for itself.
+    ACCV wide = (ACCV)(0), wide1 = wide, wide2 = wide, wide3 = wide;
+    for (; k + 4 * VEC <= stop; k += 4 * VEC) {
+      wide = MULTIPLY_ADD(LOADV(matrix, k), LOADV(vector, k), wide);
+      wide1 = MULTIPLY_ADD(LOADV(matrix, k + VEC), LOADV(vector, k + VEC), wide1);
+      wide2 = MULTIPLY_ADD(LOADV(matrix, k + 2 * VEC), LOADV(vector, k + 2 * VEC), wide2);
+      wide3 = MULTIPLY_ADD(LOADV(matrix, k + 3 * VEC), LOADV(vector, k + 3 * VEC), wide3);
+    }
+    wide += wide1 + wide2 + wide3;
     for (; k + VEC <= stop; k += VEC) wide += LOADV(matrix, k) * LOADV(vector, k);
     ACC lanes[VEC];
     STORE_LANES(wide, lanes);
@@ -116,3 +125,65 @@ __kernel void gemv_wide(__global const T* matrix, __global const T* vector, __gl
   for (int lane = 0; lane < VEC; ++lane)
     if (first + lane < size.s0) STORE_Y(first + lane, lanes[lane]);
 }
+
+#if defined(NV)
+#include "ops/lanes.cl"
+#define ROWS_AHEAD 4
+
+// Results [first, first + lanes), one vector of them.
+static inline void narrow_strip(__global const T* matrix, __global const T* vector, long terms,
+                                long k_step, long vector_step, long lanes, ACC* to) {
+  ACCV total = (ACCV)(0);
+  if (lanes >= VEC) {
+    for (long k = 0; k < terms; ++k)
+      total =
+          MULTIPLY_ADD(LOADV(matrix, k * k_step), (ACCV)(LOAD_T(vector, k * vector_step)), total);
+    STORE_LANES(total, to);
+    return;
+  }
+  for (long lane = 0; lane < lanes; ++lane) to[lane] = 0;
+  for (long k = 0; k < terms; ++k)
+    for (long lane = 0; lane < lanes; ++lane)
+      to[lane] += LOAD_T(matrix, k * k_step + lane) * LOAD_T(vector, k * vector_step);
+}
+
+// device(gemv_strip): CPU
+__kernel void gemv_strip(__global const T* matrix, __global const T* vector, __global T* y,
+                         __global const T* bias RESIDUAL_PARAMETER, long8 at, long4 size, long4 sm,
+                         long4 sv, long4 sy, long bias_step) {
+  const long first = (long)get_global_id(0) * NV * VEC;
+  if (first >= size.s0) return;
+  const long count = min((long)NV * VEC, size.s0 - first);
+  TO_BATCH((long)get_global_id(2));
+  matrix += first;
+  ACC results[NV * VEC];
+  for (int i = 0; i < NV * VEC; ++i) results[i] = (ACC)0;
+  for (long start = 0; start < size.s1; start += BLOCK) {
+    const long terms = min((long)BLOCK, size.s1 - start);
+    __global const T* from = matrix + start * sm.s1;
+    __global const T* factors = vector + start * sv.s0;
+    ACC part[NV * VEC];
+    if (count == NV * VEC) {
+      ACCV sum[NV];
+#pragma unroll
+      for (int j = 0; j < NV; ++j) sum[j] = (ACCV)(0);
+      for (long k = 0; k < terms; ++k) {
+        const ACCV factor = (ACCV)(LOAD_T(factors, k * sv.s0));
+#pragma unroll
+        for (int j = 0; j < NV; ++j) {
+          if (j * VEC * sizeof(T) % 64 == 0) FETCH(from + ROWS_AHEAD * sm.s1 + j * VEC);
+          sum[j] = MULTIPLY_ADD(LOADV(from, j * VEC), factor, sum[j]);
+        }
+        from += sm.s1;
+      }
+#pragma unroll
+      for (int j = 0; j < NV; ++j) STORE_LANES(sum[j], part + j * VEC);
+    } else {
+      for (long j = 0; j < count; j += VEC)
+        narrow_strip(from + j, factors, terms, sm.s1, sv.s0, count - j, part + j);
+    }
+    for (long i = 0; i < count; ++i) results[i] += part[i];
+  }
+  for (long i = 0; i < count; ++i) STORE_Y(first + i, results[i]);
+}
+#endif

@@ -1,16 +1,27 @@
-// For CPUs. A work-group is one work-item, which owns `size.s5` rows of NR = NV * VEC columns of
-// the result: it copies its columns of b into a panel in local memory, which there is ordinary
-// memory that stays in the core's own cache, and multiplies tile after tile of rows with it. No
-// barriers, one launch. Global size (parts of the rows, panels, batches).
-// Defines: MR, NV, VEC, ACCV (a vector of VEC ACC); KC, the terms that a panel holds; CHUNKED when
-// there are more of them: then the sums wait in `sums` (batches, M, N) from chunk to chunk.
+// For CPUs. A work-group is one work-item, which owns `size.s5` rows of `size.s6` panels of
+// NR = NV * VEC columns of the result. Chunk after chunk of the terms, it copies its columns of b
+// into panels in local memory, which there is ordinary memory that stays in the core's own cache,
+// and multiplies tile after tile of rows with them: the rows of a tile stay in the first cache
+// while they meet all panels. No barriers, one launch. Global size (parts of the rows, blocks of
+// panels, batches).
+// Defines: MR, NV, VEC and vector_macros; PANEL_ELEMENTS of local memory. size.s7: the terms of a
+// chunk; between chunks the sums wait in y, or with OWN_SUMS in `sums` (batches, M, N), where y is
+// rounded or not contiguous along its rows. PACK_LEFT: tiles of a are copied as well, up to
+// LEFT_TERMS terms, because their elements are far apart or have to be converted.
 #include "ops/matmul/common.cl"
 
+#if PACK_LEFT
+#define LEFT_SPACE local
+#define LEFT_PITCH ((MR + VEC - 1) / VEC * VEC)
+#define LOAD_LEFT(p, i) ((p)[i])
+typedef ACC Left;
+#else
 #define LOAD_LEFT LOAD_T
 typedef T Left;
+#endif
 #include "ops/matmul/panel_tile.cl"
 
-#if CHUNKED
+#if OWN_SUMS
 #define SUMS_PARAMETER , __global ACC* sums
 #if HAS_RESIDUAL
 #define SUMS_AT at.s5
@@ -21,63 +32,142 @@ typedef T Left;
 #define SUMS_PARAMETER
 #endif
 
+// VEC columns of a transposed b, whose `terms` are contiguous, into lanes of a panel.
+void pack_transposed(__local ACC* panel, __global const T* b, long terms, long column) {
+  for (long start = 0; start < terms; start += VEC) {
+    const long k = min(start, terms - VEC);  // the last block overlaps the one before
+    ACCV v[VEC];
+#pragma unroll
+    for (int i = 0; i < VEC; ++i) v[i] = LOADV(b, i * column + k);
+    transpose_lanes(v);
+#pragma unroll
+    for (int i = 0; i < VEC; ++i) STORE_LOCAL(v[i], panel + (k + i) * NR);
+  }
+}
+
 // Columns of b as a panel: groups of NR for each term; what lies outside of b is zero.
 void pack_columns(__local ACC* panel, __global const T* b, long terms, long columns, long row,
                   long column) {
-  if (columns == NR && column == 1) {
+  if (column == 1) {
+    for (long k = 0; k < terms; ++k) {
+      long j = 0;
+      for (; j + VEC <= columns; j += VEC) STORE_LOCAL(LOADV(b, k * row + j), panel + k * NR + j);
+      for (; j < columns; ++j) panel[k * NR + j] = LOAD_T(b, k * row + j);
+      for (; j < NR; ++j) panel[k * NR + j] = (ACC)0;
+    }
+    return;
+  }
+  long j = 0;
+  if (row == 1 && terms >= VEC)
+    for (; j + VEC <= columns; j += VEC) pack_transposed(panel + j, b + j * column, terms, column);
+  for (; j < columns; ++j)
+    for (long k = 0; k < terms; ++k) panel[k * NR + j] = LOAD_T(b, k * row + j * column);
+  for (; j < NR; ++j)
+    for (long k = 0; k < terms; ++k) panel[k * NR + j] = (ACC)0;
+}
+
+#if PACK_LEFT
+// Rows of a as a panel: groups of LEFT_PITCH for each term, of which the first `rows` are used.
+// `below`: the rows of a from here on.
+void pack_rows(__local ACC* left, __global const T* a, long row, long column, long rows, long below,
+               long terms) {
+  if (column == 1 && terms >= VEC) {
+    for (int first = 0; first < MR; first += VEC)
+      for (long start = 0; start < terms; start += VEC) {
+        const long k = min(start, terms - VEC);  // the last block overlaps the one before
+        ACCV v[VEC];
+#pragma unroll
+        for (int i = 0; i < VEC; ++i) v[i] = LOADV(a, min((long)first + i, rows - 1) * row + k);
+        transpose_lanes(v);
+#pragma unroll
+        for (int i = 0; i < VEC; ++i) STORE_LOCAL(v[i], left + (k + i) * LEFT_PITCH + first);
+      }
+  } else if (row == 1 && below >= LEFT_PITCH) {
     for (long k = 0; k < terms; ++k)
 #pragma unroll
-      for (int j = 0; j < NV; ++j)
-        STORE_LANES(LOADV(b, k * row + j * VEC), panel + k * NR + j * VEC);
-  } else if (column == 1) {
-    for (long k = 0; k < terms; ++k) {
-      for (long j = 0; j < columns; ++j) panel[k * NR + j] = LOAD_T(b, k * row + j);
-      for (long j = columns; j < NR; ++j) panel[k * NR + j] = (ACC)0;
-    }
+      for (int i = 0; i < LEFT_PITCH; i += VEC)
+        STORE_LOCAL(LOADV(a, k * column + i), left + k * LEFT_PITCH + i);
   } else {
-    // Down the columns, in which b is contiguous where it is a transposed matrix.
-    for (long j = 0; j < columns; ++j)
-      for (long k = 0; k < terms; ++k) panel[k * NR + j] = LOAD_T(b, k * row + j * column);
-    for (long j = columns; j < NR; ++j)
-      for (long k = 0; k < terms; ++k) panel[k * NR + j] = (ACC)0;
+    for (long k = 0; k < terms; ++k)
+      for (long i = 0; i < MR; ++i)
+        left[k * LEFT_PITCH + i] = LOAD_T(a, min(i, rows - 1) * row + k * column);
   }
 }
+#endif
 
 // device(matmul_packed): CPU
 __attribute__((reqd_work_group_size(1, 1, 1))) __kernel void matmul_packed(
     __global const T* a, __global const T* b, __global T* y,
     __global const T* bias RESIDUAL_PARAMETER SUMS_PARAMETER, long8 at, long8 size, long8 sa,
     long4 sy) {
-  __local ACC panel[KC * NR];
+  __local ACC panels[PANEL_ELEMENTS];
+#if PACK_LEFT
+  __local ACC left[LEFT_PITCH * LEFT_TERMS];
+#endif
   const long z = (long)get_global_id(2);
   TO_BATCH(z);
-  const long first = (long)get_global_id(1) * NR, columns = min((long)NR, size.s1 - first);
+  const long first = (long)get_global_id(1) * size.s6 * NR;
+  const long last = min(first + size.s6 * NR, size.s1);
   const long begin = (long)get_global_id(0) * size.s5, end = min(begin + size.s5, size.s0);
-#if CHUNKED
-  sums += SUMS_AT + z * size.s0 * size.s1 + first;
+#if OWN_SUMS
+  __global ACC* kept = sums + SUMS_AT + z * size.s0 * size.s1;
+  const long kept_row = size.s1;
+#else
+  __global ACC* kept = (__global ACC*)y;
+  const long kept_row = sy.s0;
 #endif
-  for (long k0 = 0; k0 < size.s2; k0 += KC) {
-    const long terms = min((long)KC, size.s2 - k0);
-    pack_columns(panel, b + k0 * B_ROW + first * B_COL, terms, columns, B_ROW, B_COL);
+  for (long k0 = 0; k0 < size.s2; k0 += size.s7) {
+    const long terms = min(size.s7, size.s2 - k0);
+    const bool more = k0 + terms < size.s2;
+    b += k0 > 0 ? size.s7 * B_ROW : 0;
+    for (long c = first; c < last; c += NR)
+      if (B_COL != 1 || last - c < NR)
+        pack_columns(panels + (c - first) * terms, b + c * B_COL, terms, min((long)NR, last - c),
+                     B_ROW, B_COL);
     for (long row = begin; row < end; row += MR) {
       const long rows = min((long)MR, end - row);
-      ACC tile[MR * NR];
-      multiply_rows(a + row * A_ROW + k0 * A_COL, A_ROW, A_COL, rows, panel, terms, tile);
-      for (long i = 0; i < rows; ++i) {
-#if CHUNKED
-        __global ACC* kept = sums + (row + i) * size.s1;
-        if (k0 > 0)
-          for (long j = 0; j < columns; ++j) tile[i * NR + j] += kept[j];
-        if (k0 + KC < size.s2) {
-          for (long j = 0; j < columns; ++j) kept[j] = tile[i * NR + j];
+      __global const T* from = a + row * A_ROW + k0 * A_COL;
+#if PACK_LEFT
+      pack_rows(left, from, A_ROW, A_COL, rows, size.s0 - row, terms);
+#define LEFT_TILE left, 1, LEFT_PITCH, MR
+#else
+#define LEFT_TILE from, A_ROW, A_COL, rows
+#endif
+      for (long c = first; c < last; c += NR) {
+        __local ACC* panel = panels + (c - first) * terms;
+        const long columns = min((long)NR, last - c);
+        Tile sum;
+        clear_tile(&sum);
+        if (row == begin && B_COL == 1 && columns == NR)
+          multiply_and_pack(&sum, LEFT_TILE, panel, terms, b + c, B_ROW);
+        else
+          multiply_tile(&sum, LEFT_TILE, panel, terms);
+        __global ACC* waiting = kept + row * kept_row + c;
+        const long to = row * sy.s0 + c;
+        if (columns == NR && sy.s1 == 1) {
+          if (k0 > 0) FOR_TILE(i, j)
+          if (i < rows) sum.of[i][j] += LOAD_GLOBAL(waiting + i * kept_row + j * VEC);
+          if (more) {
+            FOR_TILE(i, j)
+            if (i < rows) STORE_GLOBAL(sum.of[i][j], waiting + i * kept_row + j * VEC);
+          } else {
+            FOR_TILE(i, j)
+            if (i < rows)
+              FINISH_LANES(to + i * sy.s0 + j * VEC, WITH_BIASES(sum.of[i][j], c + j * VEC));
+          }
           continue;
         }
-#endif
-        if (sy.s1 == 1)
-          for (long j = 0; j < columns; ++j)
-            FINISH((row + i) * sy.s0 + first + j, WITH_BIAS(tile[i * NR + j], first + j));
-        else
-          for (long j = 0; j < columns; ++j) STORE_Y(row + i, first + j, tile[i * NR + j]);
+        ACC tile[MR * NR];
+        keep_tile(&sum, tile);
+        for (long i = 0; i < rows; ++i)
+          for (long j = 0; j < columns; ++j) {
+            ACC value = tile[i * NR + j];
+            if (k0 > 0) value += waiting[i * kept_row + j];
+            if (more)
+              waiting[i * kept_row + j] = value;
+            else
+              STORE_Y(row + i, c + j, value);
+          }
       }
     }
   }

@@ -1,40 +1,91 @@
 // The inner product of CPU kernels: a tile of MR rows by NV vectors of VEC columns in registers,
 // the left factor read where it is, one element at a time, the right one from a packed panel.
-// Defines: MR, NV, VEC, ACCV, VLOAD, STORE_LANES, MULTIPLY_ADD; Left and LOAD_LEFT(p, i), the type
-// of the left factor in memory and how an element of it is read as an ACC.
-#define NR (NV * VEC)
+// Defines: MR, NV and vector_macros; Left and LOAD_LEFT(p, i), the type of the left factor in
+// memory and how an element of it is read as an ACC; LEFT_SPACE when that is not global memory.
+#include "ops/lanes.cl"
 
-// tile (MR, NR) = a (rows, terms) panel (terms, NR). Rows from `rows` on repeat the last one.
-// TILE_SPACE: where tiles are kept, private memory unless said otherwise.
-#ifndef TILE_SPACE
-#define TILE_SPACE
+#define NR (NV * VEC)
+#ifndef LEFT_SPACE
+#define LEFT_SPACE global
 #endif
-void multiply_rows(__global const Left* a, long row, long column, long rows,
-                   __local const ACC* panel, long terms, TILE_SPACE ACC* tile) {
-  __global const Left* from[MR];
-  ACCV sum[MR][NV];
-#pragma unroll
-  for (int i = 0; i < MR; ++i) {
-    from[i] = a + min((long)i, rows - 1) * row;
-#pragma unroll
-    for (int j = 0; j < NV; ++j) sum[i][j] = (ACCV)(0);
+
+typedef struct {
+  ACCV of[MR][NV];
+} Tile;
+
+#define FOR_TILE(i, j) \
+  _Pragma("unroll") for (int i = 0; i < MR; ++i) _Pragma("unroll") for (int j = 0; j < NV; ++j)
+
+__attribute__((always_inline)) static inline void clear_tile(Tile* sum) {
+  FOR_TILE(i, j) sum->of[i][j] = (ACCV)(0);
+}
+
+// Pointers to the rows of the left factor. Those from `rows` on repeat the last one.
+#define LEFT_ROWS(from, a, row, rows) \
+  LEFT_SPACE const Left* from[MR];    \
+  _Pragma("unroll") for (int i = 0; i < MR; ++i) from[i] = (a) + min((long)i, (rows)-1) * (row)
+
+// One term: an element of each row times the vectors of `values`.
+#define ADD_TERM(sum, from, at, values)                             \
+  _Pragma("unroll") for (int i = 0; i < MR; ++i) {                  \
+    const ACCV factor = (ACCV)(LOAD_LEFT(from[i], at));             \
+    _Pragma("unroll") for (int j = 0; j < NV; ++j)(sum)->of[i][j] = \
+        MULTIPLY_ADD(factor, values[j], (sum)->of[i][j]);           \
   }
-  long at_term = 0;
+
+// sum += a (rows, terms) panel (terms, NR).
+__attribute__((always_inline)) static inline void multiply_tile(Tile* sum, LEFT_SPACE const Left* a,
+                                                                long row, long column, long rows,
+                                                                local const ACC* panel,
+                                                                long terms) {
+  LEFT_ROWS(from, a, row, rows);
+  long at = 0;
   for (long k = 0; k < terms; ++k) {
     ACCV values[NV];
 #pragma unroll
-    for (int j = 0; j < NV; ++j) values[j] = VLOAD(j, panel);
-#pragma unroll
-    for (int i = 0; i < MR; ++i) {
-      const ACCV factor = (ACCV)(LOAD_LEFT(from[i], at_term));
-#pragma unroll
-      for (int j = 0; j < NV; ++j) sum[i][j] = MULTIPLY_ADD(factor, values[j], sum[i][j]);
-    }
+    for (int j = 0; j < NV; ++j) values[j] = LOAD_LOCAL(panel + j * VEC);
+    ADD_TERM(sum, from, at, values)
     panel += NR;
-    at_term += column;
+    at += column;
   }
-#pragma unroll
-  for (int i = 0; i < MR; ++i)
-#pragma unroll
-    for (int j = 0; j < NV; ++j) STORE_LANES(sum[i][j], tile + i * NR + j * VEC);
 }
+
+// The same from the columns of b, `b_row` apart, which become the panel on the way: the first tile
+// waits for memory anyway.
+#define TERMS_AHEAD 8
+__attribute__((always_inline)) static inline void multiply_and_pack(
+    Tile* sum, LEFT_SPACE const Left* a, long row, long column, long rows, local ACC* panel,
+    long terms, global const T* b, long b_row) {
+  LEFT_ROWS(from, a, row, rows);
+  long at = 0;
+  for (long k = 0; k < terms; ++k) {
+    ACCV values[NV];
+#pragma unroll
+    for (int j = 0; j < NV; ++j) {
+      values[j] = LOADV(b, j * VEC);
+      STORE_LOCAL(values[j], panel + j * VEC);
+      if (j * VEC * sizeof(T) % 64 == 0) FETCH(b + TERMS_AHEAD * b_row + j * VEC);  // a line each
+    }
+    ADD_TERM(sum, from, at, values)
+    panel += NR;
+    at += column;
+    b += b_row;
+  }
+}
+
+// All of it into memory.
+__attribute__((always_inline)) static inline void keep_tile(const Tile* sum, ACC* to) {
+  FOR_TILE(i, j) * (loose_lanes*)(to + i * NR + j * VEC) = sum->of[i][j];
+}
+__attribute__((always_inline)) static inline void keep_tile_local(const Tile* sum, local ACC* to) {
+  FOR_TILE(i, j) STORE_LOCAL(sum->of[i][j], to + i * NR + j * VEC);
+}
+
+// Vectors of the epilogue: `value` and the residual into place i of y.
+#if HAS_RESIDUAL
+#define WITH_RESIDUALS(value, i) ((value) + LOADV(residual, i))
+#else
+#define WITH_RESIDUALS(value, i) (value)
+#endif
+ACCV activate_lanes(ACCV x) { return ACTIVATED(ACCV, x); }
+#define FINISH_LANES(i, value) STORE_RESULTS(activate_lanes(WITH_RESIDUALS(value, i)), y + (i))

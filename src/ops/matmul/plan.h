@@ -3,6 +3,7 @@
 
 #include "ops/kernels.h"
 #include "ops/op.h"
+#include "ops/panels.h"
 
 namespace netcl {
 
@@ -43,6 +44,8 @@ MatmulPlan plan_linear(const Tensor& x, const Tensor& w, const Tensor& bias, con
                        int activation, const Tensor& y);
 
 void host_matmul(const MatmulPlan& plan);
+// With the panels of packed.cl, for CPUs; K is not 0.
+void packed_product(const Queue& queue, const MatmulPlan& plan, const PanelTile& tile);
 std::vector<OpVariant> matmul_variants(std::function<MatmulPlan(const OpCall&)> plan);
 
 }  // namespace netcl

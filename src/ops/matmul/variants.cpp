@@ -13,6 +13,11 @@ constexpr const char* kTiled = "ops/matmul/tiled.cl";
 constexpr const char* kVectorized = "ops/matmul/vectorized.cl";
 constexpr const char* kGemv = "ops/matmul/gemv.cl";
 constexpr const char* kPacked = "ops/matmul/packed.cl";
+// What it costs to make a panel, in tiles multiplied with it: on the way while the first tile is
+// multiplied, or by transposing.
+constexpr double kPackRows = 0.5, kPackColumns = 1.5;
+constexpr std::int64_t kManyPages = 384;
+constexpr std::int64_t kStrip = 64;  // results that a CPU's work-item sums side by side
 
 std::int64_t code_of(const MatmulPlan& plan) {
   return static_cast<std::int64_t>(plan.dtype()) * 32 + plan.activation * 4 +
@@ -189,20 +194,25 @@ void run_gemv(const OpCall& call, const MatmulPlan& plan, const VariantRun& with
   // A GPU's items read a row together, a CPU's one each.
   auto group = along == 1 && !profile.is_cpu ? with["WG"] : 0;
   while (static_cast<std::size_t>(group) > profile.max_work_group_size) group /= 2;
+  // A CPU's items read whole lines of every row.
+  const auto vectors = wide && profile.is_cpu ? std::max<std::int64_t>(kStrip / vec, 1) : 0;
   const KernelKey key(kGemv,
-                      wide        ? "gemv_wide"
+                      vectors > 0 ? "gemv_strip"
+                      : wide      ? "gemv_wide"
                       : group > 0 ? "gemv_rows"
                                   : "gemv",
-                      {code_of(plan), vec, along, group});
+                      {code_of(plan), vec, along, group, vectors});
   const auto kernel = op_kernel(call.queue, key, [&] {
     return base_prologue(plan) + vector_macros(plan.dtype(), vec) + define("ALONG_K", along) +
-           (group > 0 ? define("WG", group) : std::string());
+           (group > 0 ? define("WG", group) : std::string()) +
+           (vectors > 0 ? define("NV", vectors) : std::string());
   });
   const Long8 size{{results, plan.K, plan.batches(), plan.inner}};
   const Long8 sm{{result_step, k_step, matrix.outer, matrix.inner}};
   const Long8 sv{{vector_step, vector.outer, vector.inner, 0}};
   const Long8 sy{{row ? plan.y.column : plan.y.row, plan.y.outer, plan.y.inner, 0}};
-  const auto items = wide        ? static_cast<std::int64_t>(ceil_div(results, vec))
+  const auto strip = std::max<std::int64_t>(vectors, 1) * vec;
+  const auto items = wide        ? static_cast<std::int64_t>(ceil_div(results, strip))
                      : group > 0 ? results * group
                                  : results;
   const auto local =
@@ -219,7 +229,9 @@ void run_gemv(const OpCall& call, const MatmulPlan& plan, const VariantRun& with
 }
 
 VariantSpace gemv_space(const MatmulPlan& plan, const ExtendedDeviceProfile& profile) {
-  const auto dtype_width = 64 / static_cast<std::int64_t>(size_of(compute_dtype(plan.dtype())));
+  const auto size = static_cast<std::int64_t>(size_of(compute_dtype(plan.dtype())));
+  const auto lanes = std::clamp<std::int64_t>(profile.native_vector_width_float, 4, 16);
+  const auto dtype_width = std::max<std::int64_t>(lanes * 4 / size, 2);
   return {{{"VEC", {2, 4, 8, 16}}, {"WG", {1, 4, 16, 64}}},
           {{"VEC", profile.is_cpu ? dtype_width : 4}, {"WG", profile.is_cpu ? 1 : 64}},
           nullptr,
@@ -228,36 +240,44 @@ VariantSpace gemv_space(const MatmulPlan& plan, const ExtendedDeviceProfile& pro
 
 // ---- panels
 
-void run_packed(const OpCall& call, const MatmulPlan& plan, const VariantRun& with) {
-  if (plan.K == 0) return run_naive(call, plan);  // nothing to pack, and nothing to hurry for
-  const auto& profile = device_profile(call.queue);
+// Its tiles are copied where the kernel would convert single elements of them again and again, or
+// wait for them: long columns touch more pages than a core remembers.
+bool packs_left(const MatmulPlan& plan, const PanelTile& tile) {
+  if (plan.dtype() != compute_dtype(plan.dtype())) return plan.N > tile.width();
+  return plan.a.column != 1 && plan.N >= 4 * tile.width() && plan.K >= kManyPages;
+}
+
+}  // namespace
+
+void packed_product(const Queue& queue, const MatmulPlan& plan, const PanelTile& tile) {
+  const auto& profile = device_profile(queue);
   const auto acc = compute_dtype(plan.dtype());
-  const PanelTile tile(with);
-  const auto terms = tile.terms(acc, profile);
-  const bool chunked = plan.K > terms;
-  const auto kernel = op_kernel(
-      call.queue,
-      KernelKey(kPacked, "matmul_packed", {code_of(plan), tile.bits(), terms, chunked ? 1 : 0}),
-      [&] { return base_prologue(plan) + tile.defines(plan.dtype(), terms, chunked); });
-  const auto panels = static_cast<std::int64_t>(ceil_div(plan.N, tile.width()));
+  const PanelRoom room(tile, acc, profile);
+  const ProductSize size{plan.M, plan.N, plan.K, plan.batches()};
+  const auto cut = cut_product(size, tile, room, profile.compute_units,
+                               plan.b.column == 1 ? kPackRows : kPackColumns);
+  const bool left = packs_left(plan, tile);
+  const bool own_sums = plan.K > cut.terms && (plan.dtype() != acc || plan.y.column != 1);
+  const KernelKey key(kPacked, "matmul_packed",
+                      {code_of(plan), tile.bits(), left ? 1 : 0, own_sums ? 1 : 0});
+  const auto kernel = op_kernel(queue, key, [&] {
+    return base_prologue(plan) + tile.defines(plan.dtype()) + room.defines() +
+           define("PACK_LEFT", left ? 1 : 0) + define("OWN_SUMS", own_sums ? 1 : 0);
+  });
   auto sizes = plan.sizes();
-  sizes.values[5] = panel_rows(plan.M, panels * plan.batches(), tile, profile);
+  sizes.values[5] = cut.rows, sizes.values[6] = cut.panels, sizes.values[7] = cut.terms;
   const auto factors = plan.factor_strides(), result = plan.result_strides();
   const auto residual = plan.dense_residual();
   OpArgs args;
   add_results(args.tensor(plan.a.tensor).tensor(plan.b.tensor), plan, residual);
   Tensor sums;
-  if (chunked) args.tensor(sums = Tensor::empty(call.queue, {plan.batches(), plan.M, plan.N}, acc));
+  if (own_sums) args.tensor(sums = Tensor::empty(queue, {plan.batches(), plan.M, plan.N}, acc));
   args.by_value(sizes.values.data(), sizeof sizes.values)
       .by_value(factors.values.data(), sizeof factors.values)
       .by_value(result.values.data(), sizeof result.values / 2)
-      .enqueue(
-          call.queue, kernel,
-          {static_cast<std::int64_t>(ceil_div(plan.M, sizes.values[5])), panels, plan.batches()},
-          {1, 1, 1});
+      .enqueue(queue, kernel, {cut.row_parts(size), cut.column_blocks(size, tile), plan.batches()},
+               {1, 1, 1});
 }
-
-}  // namespace
 
 std::vector<OpVariant> matmul_variants(Plan plan) {
   OpVariant gemv{"matmul.gemv", "MATMUL_GEMV", kGemv};
@@ -274,7 +294,9 @@ std::vector<OpVariant> matmul_variants(Plan plan) {
 
   OpVariant packed{"matmul.packed", "MATMUL_PACKED", kPacked};
   packed.run = [plan](const OpCall& call, const VariantRun& with) {
-    run_packed(call, plan(call), with);
+    const auto p = plan(call);
+    if (p.K == 0) return run_naive(call, p);  // nothing to pack, and nothing to hurry for
+    packed_product(call.queue, p, PanelTile(with));
   };
   packed.space = [plan](const OpCall& call, const ExtendedDeviceProfile&,
                         const KernelConfig& config) {

@@ -6,6 +6,16 @@
 typedef ACCV __attribute__((aligned(sizeof(ACC)))) loose_lanes;
 #define STORE_LOCAL(v, p) (*(local loose_lanes*)(p) = (v))
 #define STORE_GLOBAL(v, p) (*(global loose_lanes*)(p) = (v))
+#define LOAD_LOCAL(p) (*(local const loose_lanes*)(p))
+#define LOAD_GLOBAL(p) (*(global const loose_lanes*)(p))
+// A vector of ACC into VEC elements of T.
+#ifdef HALF_VECTORS
+#define GLUE_LANES(name, count) name##count
+#define STORE_HALVES(count) GLUE_LANES(store_halves, count)
+#define STORE_RESULTS(v, p) STORE_HALVES(VEC)(v, p)
+#else
+#define STORE_RESULTS(v, p) STORE_GLOBAL(v, p)
+#endif
 
 #ifdef __has_builtin
 #if __has_builtin(__builtin_prefetch)
