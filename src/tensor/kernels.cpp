@@ -1,7 +1,11 @@
 // Defines and launches of copy.cl, cast.cl and random.cl.
 #include "tensor/kernels.h"
 
+#include <algorithm>
+#include <cstdlib>
+
 #include "base/format.h"
+#include "kernel/builtin.h"
 
 namespace netcl {
 namespace {
@@ -69,6 +73,44 @@ void enqueue_copy(const Queue& queue, const ElementLaunch& launch, const KernelA
                    to_offset, from_offset, KernelArg::by_value(axes.sizes, sizeof axes.sizes),
                    KernelArg::by_value(axes.to, sizeof axes.to),
                    KernelArg::by_value(axes.from, sizeof axes.from));
+}
+
+void enqueue_copy_tiles(const Queue& queue, DType dtype, std::span<const LoopAxis> axes,
+                        const Buffer& to, std::int64_t to_offset, const Buffer& from,
+                        std::int64_t from_offset) {
+  std::vector<LoopAxis> order(axes.begin(), axes.end());
+  if (order.size() < 2) order.insert(order.begin(), {1, 0, 0});
+  const bool runs = order.back().to == 1 && order.back().from == 1;
+  // The second axis: the neighbour, or the one along which the source lies closest together.
+  const auto second = order.end() - 2;
+  if (!runs)
+    std::rotate(std::min_element(order.begin(), order.end() - 1,
+                                 [](const LoopAxis& a, const LoopAxis& b) {
+                                   return std::abs(a.from) < std::abs(b.from);
+                                 }),
+                second, second + 1);
+  const KernelAxes kernel_axes(order);
+  struct alignas(32) Tile {
+    std::int64_t size[2], count[2];
+  } tile{};
+  constexpr std::int64_t kRun = 8192, kSide = 32;
+  tile.size[0] = std::min(kernel_axes.sizes[0], runs ? kRun : kSide);
+  tile.size[1] = std::clamp<std::int64_t>((runs ? kRun : kSide * kSide) / tile.size[0], 1,
+                                          kernel_axes.sizes[1]);
+  for (int i = 0; i < 2; ++i)
+    tile.count[i] = (kernel_axes.sizes[i] + tile.size[i] - 1) / tile.size[i];
+  const auto tiles = static_cast<std::uint64_t>(kernel_axes.count / kernel_axes.sizes[0] /
+                                                kernel_axes.sizes[1] * tile.count[0] *
+                                                tile.count[1]);
+  const auto kernel = builtin_kernel(
+      queue, "tensor/kernels/copy_tiles.cl", "copy_tiles",
+      {fmt::format("T={}", opaque_type(dtype)), fmt::format("RUNS={}", runs ? 1 : 0)});
+  const ElementLaunch launch{kernel, 1, 1};
+  enqueue_elements(queue, launch, tiles, from, to, tiles, to_offset, from_offset,
+                   KernelArg::by_value(kernel_axes.sizes, sizeof kernel_axes.sizes),
+                   KernelArg::by_value(kernel_axes.to, sizeof kernel_axes.to),
+                   KernelArg::by_value(kernel_axes.from, sizeof kernel_axes.from),
+                   KernelArg::by_value(&tile, sizeof tile));
 }
 
 ElementKernel random_kernel(DType dtype, Distribution distribution) {

@@ -15,6 +15,8 @@
 namespace netcl {
 namespace {
 
+constexpr std::int64_t kWorthTiles = 4096;  // elements
+
 // Axes beyond what a kernel takes are walked here.
 void copy_axes(const Queue& queue, std::span<const LoopAxis> axes, const StridedView& to,
                std::int64_t to_offset, const StridedView& from, std::int64_t from_offset) {
@@ -25,6 +27,9 @@ void copy_axes(const Queue& queue, std::span<const LoopAxis> axes, const Strided
     return;
   }
   const KernelAxes kernel_axes(axes);
+  if (to.dtype == from.dtype && kernel_axes.count >= kWorthTiles && device_profile(queue).is_cpu)
+    return enqueue_copy_tiles(queue, to.dtype, axes, to.array->buffer(), to_offset,
+                              from.array->buffer(), from_offset);
   const auto n = static_cast<std::uint64_t>(kernel_axes.count);
   const auto kernel = to.dtype == from.dtype ? copy_kernel(to.dtype, axes.size(), n)
                                              : cast_kernel(from.dtype, to.dtype, axes.size(), n);
