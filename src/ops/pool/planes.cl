@@ -1,7 +1,8 @@
 // Pooling of images as in pool.cl, for CPUs: a work-item owns `block` planes and walks through
 // them, without a division. Gradients are added where they belong: no other work-item writes there.
 // Defines: T, ACC, LOAD_T, STORE_T, MAX, COUNT_PADDING, BACKWARD (0 or 1), KH KW SH SW: window and
-// stride. T is ACC with BACKWARD.
+// stride. T is ACC with BACKWARD. VEC and vector_macros where VEC neighbouring windows are taken at
+// a time, and LANEV, LANES: the vector type of their numbers, and 0, 1, 2, ...
 // device(max_pool_planes, avg_pool_planes, max_pool_backward_planes, avg_pool_backward_planes): CPU
 
 #define FOR_PLANES                                    \
@@ -57,13 +58,69 @@ void pool_one(__global const T* restrict x, __global T* restrict y INDICES, int 
   FINISH(ow, bottom - top, right - left);
 }
 
+#if VEC
+// Every SW-th element from x[i] on; for a stride of 2 up to x[i + 2 * VEC - 1] is read.
+#if SW == 1
+#define EVERY(x, i) LOADV(x, i)
+#else
+ACCV every_second(__global const T* restrict x, int i) {
+  const ACCV low = LOADV(x, i), high = LOADV(x, i + VEC);
+  return (ACCV)(low.even, high.even);
+}
+#define EVERY(x, i) every_second(x, i)
+#endif
+
+// VEC windows within the image, the first of which begins at x[from].
+void pool_lanes(__global const T* restrict x, __global T* restrict y INDICES, int from, int width) {
+#if MAX
+  const LANEV places = from + SW * LANES;
+  ACCV largest = EVERY(x, from);
+  LANEV best = places;
+#pragma unroll
+  for (int h = 0; h < KH; ++h)
+#pragma unroll
+    for (int w = 0; w < KW; ++w) {
+      const ACCV value = EVERY(x, from + h * width + w);
+      const LANEV is_larger = (value > largest) | (value != value);
+      largest = select(largest, value, is_larger);
+      best = select(best, places + (h * width + w), is_larger);
+    }
+  STORE_LANES(largest, y);
+  STORE_LANES(best, indices);
+#else
+  ACCV sum = (ACCV)(0);
+#pragma unroll
+  for (int h = 0; h < KH; ++h)
+#pragma unroll
+    for (int w = 0; w < KW; ++w) sum += EVERY(x, from + h * width + w);
+  STORE_LANES(sum / DIVISOR(KH, KW), y);
+#endif
+}
+#endif
+
+// limit: the elements of the tensor from this plane on.
 void pool_row(__global const T* restrict x, __global T* restrict y INDICES, int oh, int2 in,
-              int2 out, int2 padding) {
+              int2 out, int2 padding, long limit) {
   const int top = oh * SH - padding.x, is_whole = top >= 0 && top + KH <= in.x;
   const int first = is_whole ? min(FIRST_WHOLE, out.y) : out.y;
   const int end = max(first, END_WHOLE);
   for (int ow = 0; ow < first; ++ow) pool_one(x, y PASS_INDICES, oh, ow, in, padding);
-  for (int ow = first; ow < end; ++ow) {
+  int ow = first;
+#if VEC
+  const int reach = (KH - 1) * in.y + KW - 1 + SW * VEC;
+  while (ow < end && end - first >= VEC) {
+    const int lane = min(ow, end - VEC);  // the last vector overlaps the one before
+    const int from = top * in.y + lane * SW - padding.y;
+    if (from + reach > limit) break;
+#if MAX
+    pool_lanes(x, y + lane, indices + lane, from, in.y);
+#else
+    pool_lanes(x, y + lane, from, in.y);
+#endif
+    ow = lane + VEC;
+  }
+#endif
+  for (; ow < end; ++ow) {
     const int from = top * in.y + ow * SW - padding.y;
     START(from);
     for (int h = 0; h < KH; ++h)
@@ -80,7 +137,8 @@ __kernel void max_pool_planes(__global const T* x, __global T* y, __global int* 
   FOR_PLANES
   for (int oh = 0; oh < out.x; ++oh) {
     const long to = (plane * out.x + oh) * out.y;
-    pool_row(x + plane * in.x * in.y, y + to, indices + to, oh, in, out, padding);
+    pool_row(x + plane * in.x * in.y, y + to, indices + to, oh, in, out, padding,
+             (planes - plane) * in.x * in.y);
   }
 }
 #else
@@ -89,7 +147,8 @@ __kernel void avg_pool_planes(__global const T* x, __global T* y, long8 at, long
   x += at.s0, y += at.s1;
   FOR_PLANES
   for (int oh = 0; oh < out.x; ++oh)
-    pool_row(x + plane * in.x * in.y, y + (plane * out.x + oh) * out.y, oh, in, out, padding);
+    pool_row(x + plane * in.x * in.y, y + (plane * out.x + oh) * out.y, oh, in, out, padding,
+             (planes - plane) * in.x * in.y);
 }
 #endif
 #else  // BACKWARD

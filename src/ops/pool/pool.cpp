@@ -1,5 +1,6 @@
 // max and average pooling, with windows of one size or adaptive ones, and their gradients.
 #include <cmath>
+#include <numeric>
 
 #include "base/check.h"
 #include "ops/dispatch.h"
@@ -191,18 +192,36 @@ std::string needs_planes(const OpCall& call, const PoolGeometry& g, bool is_back
              : "there are fewer planes than cores";
 }
 
+// How many neighbouring windows a kernel takes at a time: 0 where it takes one.
+std::int64_t lanes_of(const OpCall& call, const PoolGeometry& g, bool is_backward) {
+  if (call.dtype() != DType::float32 || is_backward || g.columns.stride > 2) return 0;
+  std::int64_t lanes =
+      std::clamp<std::int64_t>(device_profile(call.queue).native_vector_width_float, 4, 16);
+  while (lanes > g.columns.out) lanes /= 2;
+  return lanes >= 2 ? lanes : 0;
+}
+
+std::string lane_macros(std::int64_t lanes) {
+  if (lanes == 0) return {};
+  std::vector<std::int64_t> numbers(static_cast<std::size_t>(lanes));
+  std::iota(numbers.begin(), numbers.end(), 0);
+  return vector_macros(DType::float32, lanes) + define("LANEV", fmt::format("int{}", lanes)) +
+         define("LANES", fmt::format("((int{})({}))", lanes, join(numbers, ", ")));
+}
+
 void enqueue_planes(const OpCall& call, const PoolGeometry& g, bool max, bool is_backward) {
   const auto dtype = call.dtype();
   const bool count_padding = !max && g.count_padding;
   const char* names[] = {"avg_pool_planes", "max_pool_planes", "avg_pool_backward_planes",
                          "max_pool_backward_planes"};
+  const auto lanes = lanes_of(call, g, is_backward);
   const auto kernel =
       op_kernel(call.queue,
                 KernelKey(kPlanesPath, names[(is_backward ? 2 : 0) + (max ? 1 : 0)],
                           {static_cast<std::int64_t>(dtype), count_padding, g.rows.window,
-                           g.columns.window, g.rows.stride, g.columns.stride}),
+                           g.columns.window, g.rows.stride, g.columns.stride, lanes}),
                 [&] {
-                  return t_and_acc(dtype) + define("MAX", max) +
+                  return t_and_acc(dtype) + lane_macros(lanes) + define("MAX", max) +
                          define("COUNT_PADDING", count_padding) + define("BACKWARD", is_backward) +
                          define("KH", g.rows.window) + define("KW", g.columns.window) +
                          define("SH", g.rows.stride) + define("SW", g.columns.stride);
