@@ -37,11 +37,13 @@ std::string PanelTile::defines(DType dtype) const {
 
 // A quarter of the core's own cache, where the device tells of one as its local memory: results and
 // the other factor pass through it, too. Of the little that other devices give, more.
-PanelRoom::PanelRoom(const PanelTile& tile, DType acc, const ExtendedDeviceProfile& profile) {
+PanelRoom::PanelRoom(const PanelTile& tile, DType acc, const ExtendedDeviceProfile& profile,
+                     std::int64_t elements_between)
+    : slack(elements_between) {
   const auto memory = static_cast<std::int64_t>(profile.local_mem_size);
   const auto size = static_cast<std::int64_t>(size_of(acc));
   const auto bytes = std::min(std::max(memory / 4, kSmallPanels), kLargePanels);
-  elements = std::max(std::min(bytes, memory / 2) / size, kShortestChunk * tile.width());
+  elements = std::max(std::min(bytes, memory / 2) / size, kShortestChunk * tile.width() + slack);
   left_terms = std::max(std::min(kLongestChunk, memory / 4 / size / tile.mr), kShortestChunk);
 }
 
@@ -57,11 +59,11 @@ std::int64_t PanelCut::column_blocks(const ProductSize& size, const PanelTile& t
 
 PanelCut cut_product(const ProductSize& size, const PanelTile& tile, const PanelRoom& room,
                      std::int64_t cores, double pack_tiles) {
-  const auto longest = std::min(room.left_terms, room.elements / tile.width());
+  const auto longest = std::min(room.left_terms, (room.elements - room.slack) / tile.width());
   const auto chunks = std::max<std::int64_t>(ceil_of(size.terms, longest), 1);
   const auto terms = std::max<std::int64_t>(ceil_of(size.terms, chunks), 1);
   const auto panels = ceil_of(size.columns, tile.width()), tiles = ceil_of(size.rows, tile.mr);
-  const auto most = std::min(panels, room.elements / (terms * tile.width()));
+  const auto most = std::min(panels, room.elements / (terms * tile.width() + room.slack));
   // A tile takes as many cycles as it has pairs of accumulators for each term.
   const double tile_cycles = static_cast<double>(tile.mr * tile.nv * size.terms) / 2;
   PanelCut best{tiles * tile.mr, most, terms};

@@ -23,8 +23,10 @@ struct PanelTile {
 struct PanelRoom {
   std::int64_t elements;    // of all panels of a work-item
   std::int64_t left_terms;  // of a copied tile of the left factor: also the longest chunk
+  std::int64_t slack;       // behind each panel
 
-  PanelRoom(const PanelTile& tile, DType acc, const ExtendedDeviceProfile& profile);
+  PanelRoom(const PanelTile& tile, DType acc, const ExtendedDeviceProfile& profile,
+            std::int64_t elements_between = 0);
   std::string defines() const;
 };
 

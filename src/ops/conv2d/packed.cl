@@ -25,20 +25,42 @@ typedef ACC Left;
 #define SUMS_PARAMETER
 #endif
 
-// `count` pixels, `step` apart in memory, from x[from]; nothing at or behind `limit` is read. May
-// write up to VEC - 1 elements more than asked for.
-void gather(local ACC* to, global const ACC* x, long from, long limit, long count, long step) {
+// `count` pixels, at most NR, `step` apart in memory, from x[from]; nothing at or behind `limit` is
+// read. May write up to VEC - 1 elements more than asked for.
+static inline void gather(local ACC* to, global const ACC* x, long from, long limit, long count,
+                          long step) {
   long i = 0;
   if (step == 1) {
     for (; i < count && from + i + VEC <= limit; i += VEC)
-      STORE_LANES(VLOAD(0, x + from + i), to + i);
+      STORE_LOCAL(LOAD_GLOBAL(x + from + i), to + i);
   } else if (step == 2) {
     for (; i < count && from + 2 * i + 2 * VEC <= limit; i += VEC) {
-      const ACCV low = VLOAD(0, x + from + 2 * i), high = VLOAD(1, x + from + 2 * i);
-      STORE_LANES((ACCV)(low.even, high.even), to + i);
+      const ACCV low = LOAD_GLOBAL(x + from + 2 * i), high = LOAD_GLOBAL(x + from + 2 * i + VEC);
+      STORE_LOCAL((ACCV)(low.even, high.even), to + i);
     }
   }
   for (; i < count; ++i) to[i] = x[from + i * step];
+}
+
+// A run of pixels, from column `column` of the panels on; `to` is the term's row of the first panel
+// and `panel` the distance of two, which has room for a vector between them.
+static inline void gather_run(local ACC* to, long panel, long column, global const ACC* x,
+                              long from, long limit, long count, long step) {
+  to += column / NR * panel;
+  long lane = column % NR;
+  while (count > 0) {
+    if (lane == 0 && step == 1 && count >= NR) {
+#pragma unroll
+      for (int j = 0; j < NV; ++j) STORE_LOCAL(LOAD_GLOBAL(x + from + j * VEC), to + j * VEC);
+      from += NR, count -= NR;
+    } else {
+      const long some = min(count, NR - lane);
+      gather(to + lane, x, from, limit, some, step);
+      from += some * step, count -= some;
+    }
+    lane = 0;
+    to += panel;
+  }
 }
 
 // A place in x or y: pixel q of row p of image n.
@@ -46,24 +68,26 @@ typedef struct {
   long n, p, q;
 } Pixel;
 
-// Taps [first_tap, first_tap + terms) of the pixels [first, first + columns) of all images.
+// Taps [first_tap, first_tap + terms) of the pixels [first, first + columns) of all images into
+// panels: tap after tap, so that memory is read in long runs.
 // steps: of x, between images, channels, rows, taps down, taps across, pixels.
-void pack_pixels(local ACC* panel, global const ACC* x, long8 steps, long limit, Pixel first,
+void pack_pixels(local ACC* panels, global const ACC* x, long8 steps, long limit, Pixel first,
                  long columns, int P, int Q, long first_tap, long terms, int R, int S) {
   long c = first_tap / (R * S), r = first_tap / S % R, s = first_tap % S;
+  const long panel = terms * NR + VEC, end = (columns + NR - 1) / NR * NR;
   for (long k = 0; k < terms; ++k) {
-    local ACC* to = panel + k * NR;
+    local ACC* to = panels + k * NR;
     const long tap = c * steps.s1 + r * steps.s3 + s * steps.s4;
     Pixel at = first;
     for (long done = 0; done < columns;) {
       const long count = min(columns - done, Q - at.q);
-      gather(to + done, x, tap + at.n * steps.s0 + at.p * steps.s2 + at.q * steps.s5, limit, count,
-             steps.s5);
+      gather_run(to, panel, done, x, tap + at.n * steps.s0 + at.p * steps.s2 + at.q * steps.s5,
+                 limit, count, steps.s5);
       done += count;
       at.q = 0;
       if (++at.p == P) at.p = 0, ++at.n;
     }
-    for (long j = columns; j < NR; ++j) to[j] = (ACC)0;
+    for (long j = columns; j < end; ++j) to[j / NR * panel + j % NR] = (ACC)0;
     if (++s == S) {
       s = 0;
       if (++r == R) r = 0, ++c;
@@ -77,7 +101,7 @@ __attribute__((reqd_work_group_size(1, 1, 1))) kernel void conv2d_packed(
     global const ACC* x, global const ACC* w, global const T* b,
     global T* y RESIDUAL_PARAMETER SUMS_PARAMETER, const long8 at, const int16 g, const long8 steps,
     const long4 cut, const int has_bias) {
-  local ACC panels[PANEL_ELEMENTS + VEC];
+  local ACC panels[PANEL_ELEMENTS];
   x += at.s0, w += at.s1, b += at.s2, y += at.s3;
   MOVE_RESIDUAL(at.s4);
 #if OWN_SUMS
@@ -90,32 +114,35 @@ __attribute__((reqd_work_group_size(1, 1, 1))) kernel void conv2d_packed(
   const long group = get_global_id(2);
   const long begin = get_global_id(0) * cut.s0, end = min(Kg, begin + cut.s0);
   const long first = get_global_id(1) * cut.s1 * NR, last = min(first + cut.s1 * NR, N * pixels);
+  const Pixel pixel = {first / pixels, first % pixels / Q, first % Q};
   x += group * steps.s6;
   w += group * Kg * taps;
   for (long k0 = 0; k0 < taps; k0 += cut.s2) {
     const long terms = min((long)cut.s2, taps - k0);
     const bool more = k0 + terms < taps;
-    for (long c = first; c < last; c += NR) {
-      const Pixel pixel = {c / pixels, c % pixels / Q, c % Q};
-      pack_pixels(panels + (c - first) * terms, x, steps, steps.s7 - group * steps.s6, pixel,
-                  min((long)NR, last - c), P, Q, k0, terms, R, S);
-    }
+    pack_pixels(panels, x, steps, steps.s7 - group * steps.s6, pixel, last - first, P, Q, k0, terms,
+                R, S);
     for (long row = begin; row < end; row += MR) {
-      const long rows = min((long)MR, end - row);
-      for (long c = first; c < last; c += NR) {
+      const long rows = min((long)MR, end - row), k = group * Kg + row;
+      long image = pixel.n, place = first - image * pixels;  // of column c
+      local const ACC* panel = panels;
+      for (long c = first; c < last; c += NR, place += NR, panel += terms * NR + VEC) {
+        while (place >= pixels) place -= pixels, ++image;
         const long columns = min((long)NR, last - c);
         Tile sum;
         clear_tile(&sum);
-        multiply_tile(&sum, w + row * taps + k0, taps, 1, rows, panels + (c - first) * terms,
-                      terms);
-        const long image = c / pixels, place = c - image * pixels, k = group * Kg + row;
+        multiply_tile(&sum, w + row * taps + k0, taps, 1, rows, panel, terms);
         const long to = (image * K + k) * pixels + place;
         if (columns == NR && place + NR <= pixels) {
-          if (k0 > 0) FOR_TILE(i, j)
-          if (i < rows) sum.of[i][j] += LOAD_GLOBAL(kept + to + i * pixels + j * VEC);
+          if (k0 > 0) {
+            FOR_TILE(i, j) {
+              if (i < rows) sum.of[i][j] += LOAD_GLOBAL(kept + to + i * pixels + j * VEC);
+            }
+          }
           if (more) {
-            FOR_TILE(i, j)
-            if (i < rows) STORE_GLOBAL(sum.of[i][j], kept + to + i * pixels + j * VEC);
+            FOR_TILE(i, j) {
+              if (i < rows) STORE_GLOBAL(sum.of[i][j], kept + to + i * pixels + j * VEC);
+            }
           } else {
 #pragma unroll
             for (int i = 0; i < MR; ++i) {

@@ -60,7 +60,7 @@ Rows Packed::rows_of_image(const ConvSizes& whole) const {
 void Packed::product(const Rows& rows, const Tensor& filters, const Tensor& y) const {
   const auto& s = rows.s;
   const auto& profile = device_profile(call.queue);
-  const PanelRoom room(tile, work_dtype(), profile);
+  const PanelRoom room(tile, work_dtype(), profile, tile.vec);
   const ProductSize size{s.group_filters(), s.N * s.pixels(), s.taps(), s.groups};
   const auto cut = cut_product(size, tile, room, profile.compute_units, kPackTiles);
   const bool own_sums = s.taps() > cut.terms && call.dtype() != work_dtype();

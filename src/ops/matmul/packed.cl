@@ -145,15 +145,20 @@ __attribute__((reqd_work_group_size(1, 1, 1))) __kernel void matmul_packed(
         __global ACC* waiting = kept + row * kept_row + c;
         const long to = row * sy.s0 + c;
         if (columns == NR && sy.s1 == 1) {
-          if (k0 > 0) FOR_TILE(i, j)
-          if (i < rows) sum.of[i][j] += LOAD_GLOBAL(waiting + i * kept_row + j * VEC);
+          if (k0 > 0) {
+            FOR_TILE(i, j) {
+              if (i < rows) sum.of[i][j] += LOAD_GLOBAL(waiting + i * kept_row + j * VEC);
+            }
+          }
           if (more) {
-            FOR_TILE(i, j)
-            if (i < rows) STORE_GLOBAL(sum.of[i][j], waiting + i * kept_row + j * VEC);
+            FOR_TILE(i, j) {
+              if (i < rows) STORE_GLOBAL(sum.of[i][j], waiting + i * kept_row + j * VEC);
+            }
           } else {
-            FOR_TILE(i, j)
-            if (i < rows)
-              FINISH_LANES(to + i * sy.s0 + j * VEC, WITH_BIASES(sum.of[i][j], c + j * VEC));
+            FOR_TILE(i, j) {
+              if (i < rows)
+                FINISH_LANES(to + i * sy.s0 + j * VEC, WITH_BIASES(sum.of[i][j], c + j * VEC));
+            }
           }
           continue;
         }
