@@ -5,7 +5,7 @@
 // filters' dy, transposed to PANEL filters side by side, into local memory; then every tile of TAPS
 // taps x PANEL filters is a loop over the pixels with its sums in registers: dy is vectors, x
 // broadcast. Dimensions: parts of the pixels; blocks of filters; groups * blocks of channels. sums
-// (parts, groups, panels, taps padded to tiles, PANEL), for weights_sum.cl to add. Needs T and ACC
+// (parts, groups, panels, taps tile after tile, PANEL), for weights_sum.cl to add. Needs T and ACC
 // and vector_macros; VECTORS of a panel; of a tile CHANNELS, FILTER_ROWS and FILTER_COLUMNS (all of
 // a row); PIXELS of a block; ROW_ELEMENTS of local memory for x; POINTWISE (a filter of one tap:
 // pixels are gathered without gaps); STEP_W, DILATION_W.
@@ -143,7 +143,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void weights_tiles(
       }
       for (int c = c0; c < c_end; c += CHANNELS)
         for (int r = 0; r < row_tiles; ++r) {
-          const int tap = c * channel_taps + r * (FILTER_ROWS * S);
+          const int tap = c * channel_taps + r * TAPS;
           global ACC* to = sums + (k / PANEL * taps + tap) * PANEL;
           local const ACC* from = rows + (c - c0) * channel + (long)r * FILTER_ROWS * DIL_H * pitch;
           const int lines = POINTWISE ? 1 : np, columns = POINTWISE ? np * nq : nq;

@@ -34,32 +34,39 @@ struct Tile {
   std::int64_t vec = 0, vectors = 0, channels = 1, rows = 1;
   std::int64_t registers = 0;  // that can hold sums
 
-  // How much of the work is not wasted: on padding, or waiting for sums because they are few.
-  double rate(std::int64_t size, std::int64_t unit, std::int64_t taps) const {
-    const auto used = static_cast<double>(size) / static_cast<double>(up(size, unit));
-    return used * std::min(1.0, static_cast<double>(taps * vectors) / 12);
+  std::int64_t taps(const ConvSizes& s) const { return channels * rows * s.S; }
+  // The share of the device's multiplications that is useful: none on padding, and none lost in
+  // waiting for loads (two in a cycle) or for sums (four cycles, two at a time).
+  double rate(const ConvSizes& s) const {
+    const auto used = [](std::int64_t size, std::int64_t unit) {
+      return static_cast<double>(size) / static_cast<double>(up(size, unit));
+    };
+    const auto sums = static_cast<double>(taps(s) * vectors);
+    const auto loads = static_cast<double>(taps(s) + vectors);
+    return used(s.R, rows) * used(s.group_channels(), channels) * sums /
+           std::max({sums, loads, 8.0});
   }
 };
 
+// Of the tiles that fit the registers the best one, and of those the smallest.
 Tile tile_of(const ConvSizes& s, const ExtendedDeviceProfile& profile, DType dtype) {
   Tile tile;
   const auto width = std::clamp<std::int64_t>(profile.native_vector_width_float, 4, 16);
   tile.vec = compute_dtype(dtype) == DType::float64 ? std::max<std::int64_t>(width / 2, 2) : width;
   tile.registers = width == 16 ? 28 : 12;  // of 32 or 16: a panel's vectors and a value need some
-  tile.vectors = s.group_filters() > tile.vec && 2 * s.S <= tile.registers ? 2 : 1;
-  const auto most = tile.registers / tile.vectors;
-  for (std::int64_t rows = 1; rows <= s.R && rows * s.S <= most && rows <= 8; ++rows)
-    if (tile.rate(s.R, rows, rows * s.S) >= tile.rate(s.R, tile.rows, tile.rows * s.S))
-      tile.rows = rows;
-  if (tile.rows < s.R) return tile;
+  tile.vectors = 1;
   // Other filters than 1x1 need a pointer per row.
-  const auto pointers = s.is_pointwise() ? most : 8 / s.R;
-  const auto taps = s.R * s.S;
-  for (std::int64_t n = 1; n <= s.group_channels() && n * taps <= most && n <= pointers; ++n)
-    if (tile.rate(s.group_channels(), n, n * taps) >=
-        tile.rate(s.group_channels(), tile.channels, tile.channels * taps))
-      tile.channels = n;
-  return tile;
+  const auto pointers = s.is_pointwise() ? tile.registers : 8;
+  auto best = tile;
+  for (tile.vectors = s.group_filters() > tile.vec ? 2 : 1; tile.vectors > 0; --tile.vectors)
+    for (tile.rows = 1; tile.rows <= std::max<std::int64_t>(s.R, 1); ++tile.rows)
+      for (tile.channels = 1; tile.channels <= std::max<std::int64_t>(s.group_channels(), 1);
+           ++tile.channels) {
+        if (tile.taps(s) * tile.vectors > tile.registers || tile.rows * tile.channels > pointers)
+          break;
+        if (tile.rate(s) > best.rate(s)) best = tile;
+      }
+  return best;
 }
 
 // Pixels, filters and channels that a work-group treats at a time, and the parts of the pixels.
@@ -183,6 +190,10 @@ void run(const OpCall& call, const VariantRun&) {
                {b.parts, static_cast<std::int64_t>(ceil_div(s.group_filters(), b.k)),
                 s.groups * static_cast<std::int64_t>(ceil_div(s.group_channels(), b.c))},
                {1, 1, 1});
+  struct alignas(16) {
+    std::int32_t channels, rows, columns, below;
+  } const shape{int32(tile.channels), int32(tile.rows), int32(s.S),
+                int32(up(s.R, tile.rows) / tile.rows)};
   OpArgs()
       .tensor(sums)
       .tensor(call.outputs[0])
@@ -190,7 +201,7 @@ void run(const OpCall& call, const VariantRun&) {
       .value(int32(s.groups))
       .value(int32(s.group_filters()))
       .value(int32(s.R * s.S))
-      .value(int32(padded_taps))
+      .by_value(&shape, sizeof shape)
       .value(int32(s.taps()))
       .value(all_taps)
       .enqueue(call.queue, sum_kernel(call, tile),
