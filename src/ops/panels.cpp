@@ -16,16 +16,17 @@ constexpr double kItemCycles = 1000;  // of starting a work-item
 std::int64_t ceil_of(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 // Of the shapes that fill the registers as well as the rule's, the one that wastes the fewest
-// columns of the last panel.
+// columns of the last panel. With a single vector, every multiplication waits for a load.
 std::pair<std::int64_t, std::int64_t> best_shape(std::int64_t columns, std::int64_t vec,
                                                  const KernelConfig& config) {
   const std::int64_t mr = config.tile_m, nv = config.tile_n / config.vector_width;
   std::pair best{mr, nv};
-  const auto computed = [&](std::int64_t vectors) {
-    return static_cast<std::int64_t>(ceil_div(columns, vectors * vec)) * vectors;
+  const auto cost = [&](std::int64_t vectors) {
+    return static_cast<double>(ceil_of(columns, vectors * vec) * vectors) *
+           (vectors == 1 ? 1.5 : 1.0);
   };
   for (const std::int64_t vectors : {nv + 1, nv - 1})
-    if (computed(vectors) < computed(best.second)) best = {mr * nv / vectors, vectors};
+    if (cost(vectors) < cost(best.second)) best = {mr * nv / vectors, vectors};
   return best;
 }
 

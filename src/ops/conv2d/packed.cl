@@ -159,15 +159,25 @@ __attribute__((reqd_work_group_size(1, 1, 1))) kernel void conv2d_packed(
         keep_tile(&sum, tile);
         for (long i = 0; i < rows; ++i) {
           const ACC bias = has_bias ? LOAD_T(b, k + i) : (ACC)0;
-          for (long j = 0; j < columns; ++j) {
-            // Of the images that these columns meet, the one of column j.
-            const long n = (c + j) / pixels, at_y = (n * K + k + i) * pixels + c + j - n * pixels;
-            ACC value = tile[i * NR + j];
-            if (k0 > 0) value += kept[at_y];
-            if (more)
-              kept[at_y] = value;
-            else
-              FINISH(at_y, value + bias);
+          // The columns of one image after those of the other.
+          long first_of_image = to + i * pixels, left = pixels - place;
+          for (long done = 0; done < columns;) {
+            const long count = min(columns - done, left);
+            const ACC* values = tile + i * NR + done;
+            if (!more && k0 == 0) {
+              for (long j = 0; j < count; ++j) FINISH(first_of_image + j, values[j] + bias);
+            } else {
+              for (long j = 0; j < count; ++j) {
+                const ACC value = values[j] + (k0 > 0 ? kept[first_of_image + j] : (ACC)0);
+                if (more)
+                  kept[first_of_image + j] = value;
+                else
+                  FINISH(first_of_image + j, value + bias);
+              }
+            }
+            done += count;
+            first_of_image += left + (K - 1) * pixels;
+            left = pixels;
           }
         }
       }

@@ -10,8 +10,6 @@ namespace {
 constexpr const char* kPack = "ops/conv2d/pack.cl";
 constexpr const char* kPath = "ops/conv2d/packed.cl";
 constexpr auto kLongestRow = std::int64_t{1} << 30;
-constexpr double kPackTiles = 1;  // what it costs to gather a panel, in tiles multiplied with it
-
 struct alignas(32) Share {
   std::int64_t filters, panels, taps, unused;
 };
@@ -40,6 +38,12 @@ struct Packed {
   void product(const Rows& rows, const Tensor& filters, const Tensor& y) const;
 };
 
+// What it costs to gather a panel, in tiles multiplied with it: short runs are many.
+double pack_tiles(const ConvSizes& s, const PanelTile& tile) {
+  const auto run = std::min(static_cast<double>(s.Q) / static_cast<double>(tile.width()), 1.0);
+  return static_cast<double>(s.stride_w) / run;
+}
+
 Long8 steps_through(const ConvSizes& s, std::int64_t height, std::int64_t width) {
   const auto plane = height * width;
   return {{s.C * plane, plane, s.stride_h * width, s.dilation_h * width, s.dilation_w, s.stride_w,
@@ -62,7 +66,7 @@ void Packed::product(const Rows& rows, const Tensor& filters, const Tensor& y) c
   const auto& profile = device_profile(call.queue);
   const PanelRoom room(tile, work_dtype(), profile, tile.vec);
   const ProductSize size{s.group_filters(), s.N * s.pixels(), s.taps(), s.groups};
-  const auto cut = cut_product(size, tile, room, profile.compute_units, kPackTiles);
+  const auto cut = cut_product(size, tile, room, profile.compute_units, pack_tiles(s, tile));
   const bool own_sums = s.taps() > cut.terms && call.dtype() != work_dtype();
   const auto kernel = op_kernel(
       call.queue,
