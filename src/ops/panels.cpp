@@ -67,7 +67,8 @@ PanelCut cut_product(const ProductSize& size, const PanelTile& tile, const Panel
   const auto most = std::min(panels, room.elements / (terms * tile.width() + room.slack));
   // A tile takes as many cycles as it has pairs of accumulators for each term.
   const double tile_cycles = static_cast<double>(tile.mr * tile.nv * size.terms) / 2;
-  PanelCut best{tiles * tile.mr, most, terms};
+  const auto strip = std::max(room.elements / terms / tile.mr, std::int64_t{1}) * tile.mr;
+  PanelCut best{tiles * tile.mr, most, terms, strip};
   double best_cycles = std::numeric_limits<double>::infinity();
   for (auto wide = most; wide > 0; wide = wide > 1 ? (wide + 1) / 2 : 0)
     for (std::int64_t parts = 1; parts <= std::min(tiles, kMostParts); parts += (parts + 3) / 4) {
@@ -77,7 +78,7 @@ PanelCut cut_product(const ProductSize& size, const PanelTile& tile, const Panel
           static_cast<double>(wide) * (static_cast<double>(tall) + pack_tiles) * tile_cycles +
           kItemCycles;
       const double cycles = static_cast<double>(ceil_of(items, cores)) * item_cycles;
-      if (cycles < best_cycles) best_cycles = cycles, best = {tall * tile.mr, wide, terms};
+      if (cycles < best_cycles) best_cycles = cycles, best = {tall * tile.mr, wide, terms, strip};
       if (items > kManyItems * cores) break;  // finer cuts only cost
     }
   return best;

@@ -35,9 +35,9 @@ struct ProductSize {
 };
 
 // The share of one work-item: rows (whole tiles), panels side by side, and the terms that their
-// panels hold at a time.
+// panels hold at a time. A panel meets the rows strip by strip: as many as stay in the core's cache.
 struct PanelCut {
-  std::int64_t rows, panels, terms;
+  std::int64_t rows, panels, terms, strip;
 
   std::int64_t row_parts(const ProductSize& size) const;
   std::int64_t column_blocks(const ProductSize& size, const PanelTile& tile) const;

@@ -2,11 +2,11 @@
 // is never written out. A work-group is one work-item: chunk after chunk of the taps, it gathers
 // those of cut.s1 panels of NR = NV * VEC pixels, also across rows and images, into local memory,
 // which there is ordinary memory that stays in the core's own cache, and multiplies cut.s0 filters
-// with them, tile after tile. Pixels come from x itself or from a padded copy (pack.cl), so that no
-// tap is tested.
-// Dimensions: parts of the filters; blocks of panels; groups. Needs T and ACC, MR, NV, VEC and its
-// macros, ACTIVATION; PANEL_ELEMENTS of local memory. cut.s2: the taps of a chunk; between chunks
-// the sums wait in y, or with OWN_SUMS, where y is rounded, in `sums`, which is laid out as y.
+// with them, tile after tile, strip by strip of cut.s3. Pixels come from x itself or from a padded
+// copy (pack.cl), so that no tap is tested. Dimensions: parts of the filters; blocks of panels;
+// groups. Needs T and ACC, MR, NV, VEC and its macros, ACTIVATION; PANEL_ELEMENTS of local memory.
+// cut.s2: the taps of a chunk; between chunks the sums wait in y, or with OWN_SUMS, where y is
+// rounded, in `sums`, which is laid out as y.
 #include "ops/conv2d/epilogue.cl"
 #include "ops/conv2d/geometry.cl"
 
@@ -122,62 +122,65 @@ __attribute__((reqd_work_group_size(1, 1, 1))) kernel void conv2d_packed(
     const bool more = k0 + terms < taps;
     pack_pixels(panels, x, steps, steps.s7 - group * steps.s6, pixel, last - first, P, Q, k0, terms,
                 R, S);
-    for (long row = begin; row < end; row += MR) {
-      const long rows = min((long)MR, end - row), k = group * Kg + row;
-      long image = pixel.n, place = first - image * pixels;  // of column c
+    for (long top = begin; top < end; top += cut.s3) {
+      const long bottom = min(top + cut.s3, end);
       local const ACC* panel = panels;
+      long image = pixel.n, place = first - image * pixels;  // of column c
       for (long c = first; c < last; c += NR, place += NR, panel += terms * NR + VEC) {
         while (place >= pixels) place -= pixels, ++image;
-        const long columns = min((long)NR, last - c);
-        Tile sum;
-        clear_tile(&sum);
-        multiply_tile(&sum, w + row * taps + k0, taps, 1, rows, panel, terms);
-        const long to = (image * K + k) * pixels + place;
-        if (columns == NR && place + NR <= pixels) {
-          if (k0 > 0) {
-            FOR_TILE(i, j) {
-              if (i < rows) sum.of[i][j] += LOAD_GLOBAL(kept + to + i * pixels + j * VEC);
-            }
-          }
-          if (more) {
-            FOR_TILE(i, j) {
-              if (i < rows) STORE_GLOBAL(sum.of[i][j], kept + to + i * pixels + j * VEC);
-            }
-          } else {
-#pragma unroll
-            for (int i = 0; i < MR; ++i) {
-              if (i >= rows) break;
-              const ACC bias = has_bias ? LOAD_T(b, k + i) : (ACC)0;
-#pragma unroll
-              for (int j = 0; j < NV; ++j)
-                FINISH_LANES(to + i * pixels + j * VEC, sum.of[i][j] + bias);
-            }
-          }
-          continue;
-        }
-        ACC tile[MR * NR];
-        keep_tile(&sum, tile);
-        for (long i = 0; i < rows; ++i) {
-          const ACC bias = has_bias ? LOAD_T(b, k + i) : (ACC)0;
-          // The columns of one image after those of the other.
-          long first_of_image = to + i * pixels, left = pixels - place;
-          for (long done = 0; done < columns;) {
-            const long count = min(columns - done, left);
-            const ACC* values = tile + i * NR + done;
-            if (!more && k0 == 0) {
-              for (long j = 0; j < count; ++j) FINISH(first_of_image + j, values[j] + bias);
-            } else {
-              for (long j = 0; j < count; ++j) {
-                const ACC value = values[j] + (k0 > 0 ? kept[first_of_image + j] : (ACC)0);
-                if (more)
-                  kept[first_of_image + j] = value;
-                else
-                  FINISH(first_of_image + j, value + bias);
+        for (long row = top; row < bottom; row += MR) {
+          const long columns = min((long)NR, last - c);
+          const long rows = min((long)MR, end - row), k = group * Kg + row;
+          Tile sum;
+          clear_tile(&sum);
+          multiply_tile(&sum, w + row * taps + k0, taps, 1, rows, panel, terms);
+          const long to = (image * K + k) * pixels + place;
+          if (columns == NR && place + NR <= pixels) {
+            if (k0 > 0) {
+              FOR_TILE(i, j) {
+                if (i < rows) sum.of[i][j] += LOAD_GLOBAL(kept + to + i * pixels + j * VEC);
               }
             }
-            done += count;
-            first_of_image += left + (K - 1) * pixels;
-            left = pixels;
+            if (more) {
+              FOR_TILE(i, j) {
+                if (i < rows) STORE_GLOBAL(sum.of[i][j], kept + to + i * pixels + j * VEC);
+              }
+            } else {
+#pragma unroll
+              for (int i = 0; i < MR; ++i) {
+                if (i >= rows) break;
+                const ACC bias = has_bias ? LOAD_T(b, k + i) : (ACC)0;
+#pragma unroll
+                for (int j = 0; j < NV; ++j)
+                  FINISH_LANES(to + i * pixels + j * VEC, sum.of[i][j] + bias);
+              }
+            }
+            continue;
+          }
+          ACC tile[MR * NR];
+          keep_tile(&sum, tile);
+          for (long i = 0; i < rows; ++i) {
+            const ACC bias = has_bias ? LOAD_T(b, k + i) : (ACC)0;
+            // The columns of one image after those of the other.
+            long first_of_image = to + i * pixels, left = pixels - place;
+            for (long done = 0; done < columns;) {
+              const long count = min(columns - done, left);
+              const ACC* values = tile + i * NR + done;
+              if (!more && k0 == 0) {
+                for (long j = 0; j < count; ++j) FINISH(first_of_image + j, values[j] + bias);
+              } else {
+                for (long j = 0; j < count; ++j) {
+                  const ACC value = values[j] + (k0 > 0 ? kept[first_of_image + j] : (ACC)0);
+                  if (more)
+                    kept[first_of_image + j] = value;
+                  else
+                    FINISH(first_of_image + j, value + bias);
+                }
+              }
+              done += count;
+              first_of_image += left + (K - 1) * pixels;
+              left = pixels;
+            }
           }
         }
       }

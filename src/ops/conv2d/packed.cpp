@@ -11,7 +11,7 @@ constexpr const char* kPack = "ops/conv2d/pack.cl";
 constexpr const char* kPath = "ops/conv2d/packed.cl";
 constexpr auto kLongestRow = std::int64_t{1} << 30;
 struct alignas(32) Share {
-  std::int64_t filters, panels, taps, unused;
+  std::int64_t filters, panels, taps, strip;
 };
 
 // What conv2d_packed reads: an image (or columns) and the steps through it.
@@ -76,7 +76,7 @@ void Packed::product(const Rows& rows, const Tensor& filters, const Tensor& y) c
                room.defines() + define("OWN_SUMS", own_sums ? 1 : 0);
       });
   const auto geometry = s.geometry();
-  const Share share{cut.rows, cut.panels, cut.terms, 0};
+  const Share share{cut.rows, cut.panels, cut.terms, cut.strip};
   OpArgs args;
   args.tensor(rows.x).tensor(filters).tensor(epilogue.bias_or(call.inputs[1]));
   epilogue.add_results(args, y);

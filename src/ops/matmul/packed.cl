@@ -1,13 +1,13 @@
 // For CPUs. A work-group is one work-item, which owns `size.s5` rows of `size.s6` panels of
 // NR = NV * VEC columns of the result. Chunk after chunk of the terms, it copies its columns of b
 // into panels in local memory, which there is ordinary memory that stays in the core's own cache,
-// and multiplies tile after tile of rows with them: the rows of a tile stay in the first cache
-// while they meet all panels. No barriers, one launch. Global size (parts of the rows, blocks of
-// panels, batches).
-// Defines: MR, NV, VEC and vector_macros; PANEL_ELEMENTS of local memory. size.s7: the terms of a
-// chunk; between chunks the sums wait in y, or with OWN_SUMS in `sums` (batches, M, N), where y is
-// rounded or not contiguous along its rows. PACK_LEFT: tiles of a are copied as well, up to
-// LEFT_TERMS terms, because their elements are far apart or have to be converted.
+// and multiplies tile after tile of rows with them, strip by strip of size.s3 rows, which stay
+// there while they meet all panels. No barriers, one launch. Global size (parts of the rows, blocks
+// of panels, batches). Defines: MR, NV, VEC and vector_macros; PANEL_ELEMENTS of local memory.
+// size.s7: the terms of a chunk; between chunks the sums wait in y, or with OWN_SUMS in `sums`
+// (batches, M, N), where y is rounded or not contiguous along its rows. PACK_LEFT: tiles of a are
+// copied as well, up to LEFT_TERMS terms, because their elements are far apart or have to be
+// converted.
 #include "ops/matmul/common.cl"
 
 #if PACK_LEFT
@@ -21,6 +21,11 @@ typedef T Left;
 #endif
 #include "ops/matmul/panel_tile.cl"
 
+#if PACK_LEFT
+#define STRIP MR
+#else
+#define STRIP size.s3
+#endif
 #if OWN_SUMS
 #define SUMS_PARAMETER , __global ACC* sums
 #if HAS_RESIDUAL
@@ -124,56 +129,57 @@ __attribute__((reqd_work_group_size(1, 1, 1))) __kernel void matmul_packed(
       if (B_COL != 1 || last - c < NR)
         pack_columns(panels + (c - first) * terms, b + c * B_COL, terms, min((long)NR, last - c),
                      B_ROW, B_COL);
-    for (long row = begin; row < end; row += MR) {
-      const long rows = min((long)MR, end - row);
-      __global const T* from = a + row * A_ROW + k0 * A_COL;
+    for (long top = begin; top < end; top += STRIP) {
+      const long bottom = min(top + STRIP, end);
 #if PACK_LEFT
-      pack_rows(left, from, A_ROW, A_COL, rows, size.s0 - row, terms);
+      pack_rows(left, a + top * A_ROW + k0 * A_COL, A_ROW, A_COL, bottom - top, size.s0 - top,
+                terms);
 #define LEFT_TILE left, 1, LEFT_PITCH, MR
 #else
-#define LEFT_TILE from, A_ROW, A_COL, rows
+#define LEFT_TILE a + row *A_ROW + k0 *A_COL, A_ROW, A_COL, rows
 #endif
-      for (long c = first; c < last; c += NR) {
-        __local ACC* panel = panels + (c - first) * terms;
-        const long columns = min((long)NR, last - c);
-        Tile sum;
-        clear_tile(&sum);
-        if (row == begin && B_COL == 1 && columns == NR)
-          multiply_and_pack(&sum, LEFT_TILE, panel, terms, b + c, B_ROW);
-        else
-          multiply_tile(&sum, LEFT_TILE, panel, terms);
-        __global ACC* waiting = kept + row * kept_row + c;
-        const long to = row * sy.s0 + c;
-        if (columns == NR && sy.s1 == 1) {
-          if (k0 > 0) {
-            FOR_TILE(i, j) {
-              if (i < rows) sum.of[i][j] += LOAD_GLOBAL(waiting + i * kept_row + j * VEC);
+      for (long c = first; c < last; c += NR)
+        for (long row = top; row < bottom; row += MR) {
+          __local ACC* panel = panels + (c - first) * terms;
+          const long columns = min((long)NR, last - c), rows = min((long)MR, end - row);
+          Tile sum;
+          clear_tile(&sum);
+          if (row == begin && B_COL == 1 && columns == NR)
+            multiply_and_pack(&sum, LEFT_TILE, panel, terms, b + c, B_ROW);
+          else
+            multiply_tile(&sum, LEFT_TILE, panel, terms);
+          __global ACC* waiting = kept + row * kept_row + c;
+          const long to = row * sy.s0 + c;
+          if (columns == NR && sy.s1 == 1) {
+            if (k0 > 0) {
+              FOR_TILE(i, j) {
+                if (i < rows) sum.of[i][j] += LOAD_GLOBAL(waiting + i * kept_row + j * VEC);
+              }
             }
+            if (more) {
+              FOR_TILE(i, j) {
+                if (i < rows) STORE_GLOBAL(sum.of[i][j], waiting + i * kept_row + j * VEC);
+              }
+            } else {
+              FOR_TILE(i, j) {
+                if (i < rows)
+                  FINISH_LANES(to + i * sy.s0 + j * VEC, WITH_BIASES(sum.of[i][j], c + j * VEC));
+              }
+            }
+            continue;
           }
-          if (more) {
-            FOR_TILE(i, j) {
-              if (i < rows) STORE_GLOBAL(sum.of[i][j], waiting + i * kept_row + j * VEC);
+          ACC tile[MR * NR];
+          keep_tile(&sum, tile);
+          for (long i = 0; i < rows; ++i)
+            for (long j = 0; j < columns; ++j) {
+              ACC value = tile[i * NR + j];
+              if (k0 > 0) value += waiting[i * kept_row + j];
+              if (more)
+                waiting[i * kept_row + j] = value;
+              else
+                STORE_Y(row + i, c + j, value);
             }
-          } else {
-            FOR_TILE(i, j) {
-              if (i < rows)
-                FINISH_LANES(to + i * sy.s0 + j * VEC, WITH_BIASES(sum.of[i][j], c + j * VEC));
-            }
-          }
-          continue;
         }
-        ACC tile[MR * NR];
-        keep_tile(&sum, tile);
-        for (long i = 0; i < rows; ++i)
-          for (long j = 0; j < columns; ++j) {
-            ACC value = tile[i * NR + j];
-            if (k0 > 0) value += waiting[i * kept_row + j];
-            if (more)
-              waiting[i * kept_row + j] = value;
-            else
-              STORE_Y(row + i, c + j, value);
-          }
-      }
     }
   }
 }

@@ -265,6 +265,7 @@ void packed_product(const Queue& queue, const MatmulPlan& plan, const PanelTile&
            define("PACK_LEFT", left ? 1 : 0) + define("OWN_SUMS", own_sums ? 1 : 0);
   });
   auto sizes = plan.sizes();
+  sizes.values[3] = cut.strip;
   sizes.values[5] = cut.rows, sizes.values[6] = cut.panels, sizes.values[7] = cut.terms;
   const auto factors = plan.factor_strides(), result = plan.result_strides();
   const auto residual = plan.dense_residual();
