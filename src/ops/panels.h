@@ -35,7 +35,8 @@ struct ProductSize {
 };
 
 // The share of one work-item: rows (whole tiles), panels side by side, and the terms that their
-// panels hold at a time. A panel meets the rows strip by strip: as many as stay in the core's cache.
+// panels hold at a time. A panel meets the rows strip by strip: as many as stay in the core's
+// cache.
 struct PanelCut {
   std::int64_t rows, panels, terms, strip;
 

@@ -99,9 +99,9 @@ void enqueue_copy_tiles(const Queue& queue, DType dtype, std::span<const LoopAxi
                                           kernel_axes.sizes[1]);
   for (int i = 0; i < 2; ++i)
     tile.count[i] = (kernel_axes.sizes[i] + tile.size[i] - 1) / tile.size[i];
-  const auto tiles = static_cast<std::uint64_t>(kernel_axes.count / kernel_axes.sizes[0] /
-                                                kernel_axes.sizes[1] * tile.count[0] *
-                                                tile.count[1]);
+  const auto tiles =
+      static_cast<std::uint64_t>(kernel_axes.count / kernel_axes.sizes[0] / kernel_axes.sizes[1] *
+                                 tile.count[0] * tile.count[1]);
   const auto kernel = builtin_kernel(
       queue, "tensor/kernels/copy_tiles.cl", "copy_tiles",
       {fmt::format("T={}", opaque_type(dtype)), fmt::format("RUNS={}", runs ? 1 : 0)});
