@@ -7,9 +7,25 @@
 
 #ifdef _OPENMP
 #include <omp.h>
+#include <pthread.h>
 #endif
 
 namespace netcl {
+
+#ifdef _OPENMP
+namespace {
+// A forked child has none of the threads, and libgomp would wait for them for ever. With one thread
+// it asks for none. Threads that the child starts itself have OpenMP threads of their own.
+void in_child() { omp_set_num_threads(1); }
+}  // namespace
+
+void guard_threads_in_forks() {
+  static const int registered = pthread_atfork(nullptr, nullptr, in_child);
+  static_cast<void>(registered);
+}
+#else
+void guard_threads_in_forks() {}
+#endif
 
 void parallel_for(std::int64_t n, std::int64_t grain,
                   const std::function<void(std::int64_t, std::int64_t)>& f) {
@@ -22,6 +38,7 @@ void parallel_for(std::int64_t n, std::int64_t grain,
   const std::int64_t parts =
       std::clamp<std::int64_t>(n / std::max<std::int64_t>(grain, 1), 1, threads);
   if (parts == 1) return f(0, n);
+  guard_threads_in_forks();
   std::exception_ptr failure;
   std::mutex mutex;
 #pragma omp parallel for num_threads(static_cast <int>(parts)) schedule(static, 1)

@@ -4,6 +4,7 @@
 #include <oneapi/dnnl/dnnl.h>
 
 #include "base/check.h"
+#include "base/parallel.h"
 
 namespace netcl::onednn {
 namespace {
@@ -14,6 +15,7 @@ struct Library {
   decltype(&dnnl_sgemm) sgemm = nullptr;
 
   Library() {
+    guard_threads_in_forks();
     // sgemm is the same in both versions; what else is used depends on the headers' one.
     constexpr const char* kNames[] = {"libdnnl.so.2", "libdnnl.so.3"};
     for (const int version : {DNNL_VERSION_MAJOR, DNNL_VERSION_MAJOR == 2 ? 3 : 2}) {

@@ -116,6 +116,29 @@ TEST(Fork, BeforeTheFirstUseTheChildIsFree) {
   EXPECT_EQ(Tensor::full({1}, 2).item(), 2);
 }
 
+TEST(Fork, TheCpuBackendAloneGoesOnInTheChild) {
+  if (!child_role()) {
+    EXPECT_EQ(ChildProcess("parent").wait(), 0);
+    return;
+  }
+  // Both kinds of threads: our loops, and oneDNN's.
+  const auto compute = [] {
+    const auto x = Tensor::full(CPUQueue(), {400, 400}, 2);
+    const auto many = Tensor::full(CPUQueue(), {1 << 21}, -2);
+    return ops::matmul(x, x).narrow(0, 7, 1).narrow(1, 7, 1).item() +
+           ops::abs(many).narrow(0, 1 << 20, 1).item();
+  };
+  ASSERT_EQ(compute(), 1602);
+  EXPECT_EQ(exit_code_of_fork([&] { std::exit(compute() == 1602 ? 5 : 6); }), 5);
+  EXPECT_EQ(exit_code_of_fork([&] {
+              double result = 0;
+              std::thread([&] { result = compute(); }).join();
+              std::exit(result == 1602 ? 5 : 6);
+            }),
+            5);
+  EXPECT_EQ(compute(), 1602) << "the parent goes on";
+}
+
 // A kernel that keeps the device busy for about `seconds`, started without waiting for it.
 void start_long_kernel(const Queue& queue, double seconds) {
   const KernelSpec spec{.name = "spin",

@@ -1,8 +1,13 @@
 """Fixtures of the tests of the Python package. The suite passes without any OpenCL driver too."""
 
 import os
+import signal
 
 import pytest
+
+# A shell starts background jobs with SIGINT ignored, which children inherit: Ctrl+C could not be tested.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Tests of programs other than the package: CTest says where these are.
 PROGRAMS = {

@@ -130,6 +130,23 @@ def test_fork(opencl):
     assert code == 0 and out.split() == ["True", "[1.0]"], (out, err)
 
 
+def test_fork_without_any_driver():
+    """The CPU backend alone works in forked workers, on one thread: those of the parent are not there."""
+    code, out, err = result("""
+        import multiprocessing as mp
+        x = nc.Tensor.ones((400, 400))
+
+        def work(factor):
+            return float((x @ x).sum() * factor), nc.Tensor.full((1 << 21,), factor).abs().mean().item()
+
+        if __name__ == "__main__":
+            here = work(2)
+            with mp.get_context("fork").Pool(2) as pool:
+                print(pool.map(work, [2, 2]) == [here, here], x.backend)
+    """, {"OCL_ICD_VENDORS": os.environ.get("NETCL_EMPTY_VENDORS", "/nonexistent")})
+    assert code == 0 and out.split() == ["True", "cpu"], (out, err)
+
+
 def test_spawn_gets_tensors(tmp_path):
     script = tmp_path / "spawned.py"
     script.write_text(textwrap.dedent("""
