@@ -58,7 +58,7 @@ void bind_node(nb::module_& m) {
             const auto node = Node::of(tensor);
             return node ? nb::cast(node) : nb::object(nb::none());
           },
-          "tensor"_a)
+          "tensor"_a, "What made a tensor, or None.")
       .def_prop_ro("op_name", &Node::op_name)
       .def_prop_ro("is_leaf", &Node::is_leaf)
       .def_prop_ro("id", &Node::id)
@@ -87,8 +87,8 @@ void bind_tape(nb::module_& m) {
           },
           nb::sig("def __enter__(self) -> Tape"))
       .def("__exit__", [](PythonTape& self, nb::args) { self.stop(); })
-      .def("start", &PythonTape::start)
-      .def("stop", &PythonTape::stop)
+      .def("start", &PythonTape::start, "Records from now on, as `with` does.")
+      .def("stop", &PythonTape::stop, "Ends the recording.")
       .def(
           "reset", [](PythonTape& self) { self.tape().reset(); }, "Frees what was recorded.")
       .def_prop_ro("is_recording", &PythonTape::is_recording)
@@ -119,12 +119,15 @@ void bind_tape(nb::module_& m) {
           },
           "of"_a, "inputs"_a, "grad"_a = nb::none(), "retain"_a = true, "create_graph"_a = false,
           "The gradients with respect to `inputs` as a result; no `grad` changes.")
-      .def("nodes", [](PythonTape& self) { return self.tape().nodes(); })
+      .def(
+          "nodes", [](PythonTape& self) { return self.tape().nodes(); },
+          "What was recorded, in order.")
       .def("__str__", [](PythonTape& self) { return self.tape().to_string(); });
 }
 
 void bind_gradcheck(nb::module_& m) {
-  nb::class_<GradcheckResult>(m, "GradcheckResult")
+  nb::class_<GradcheckResult>(m, "GradcheckResult",
+                              "Whether gradients are right, and the worst of them; true if so.")
       .def_ro("ok", &GradcheckResult::ok)
       .def_ro("worst", &GradcheckResult::worst)
       .def_ro("message", &GradcheckResult::message)
@@ -217,8 +220,9 @@ void bind_autograd(nb::module_& parent) {
   bind_tape(m);
   bind_gradcheck(m);
   bind_apply(m);
-  m.def("is_grad_enabled", &is_grad_enabled);
-  m.def("set_grad_enabled", &set_grad_enabled, "on"_a);
+  m.def("is_grad_enabled", &is_grad_enabled, "False inside no_grad().");
+  m.def("set_grad_enabled", &set_grad_enabled, "on"_a,
+        "For this thread; no_grad() restores what was before.");
   m.def("is_anomaly_detected", &is_anomaly_detected);
   m.def(
       "set_detect_anomaly",

@@ -29,7 +29,7 @@ void bind_profile(nb::module_& m) {
       .def(
           "has_extension",
           [](const P& p, const std::string& extension) { return p.has_extension(extension); },
-          "extension"_a)
+          "extension"_a, "Whether the device names this OpenCL extension.")
       .def("__repr__", [](const P& p) {
         return "<netcl profile of '" + p.name + "' (" + p.device_type + ")>";
       });

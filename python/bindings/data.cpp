@@ -44,7 +44,7 @@ void bind_datasets(nb::module_& m) {
              return nb::make_tuple(to_numpy(sample.image), sample.label);
            })
       .def_prop_ro("classes", &data::Dataset::classes)
-      .def("describe", &data::Dataset::describe, "index"_a);
+      .def("describe", &data::Dataset::describe, "index"_a, "A sample in words, for messages.");
   nb::class_<data::ArrayDataset, data::Dataset>(m, "ArrayDataset",
                                                 "Images (N, ...) and labels (N) in memory.")
       .def(
@@ -69,13 +69,15 @@ void bind_datasets(nb::module_& m) {
       [](const Path& directory, const std::string& split) {
         return data::load_mnist(directory.string(), split_of(split));
       },
-      "directory"_a, "split"_a = "train", unlocked());
+      "directory"_a, "split"_a = "train", unlocked(),
+      "The files of MNIST and its relatives, plain or in gzip; split is \"train\" or \"test\".");
   m.def(
       "load_cifar",
       [](const Path& directory, const std::string& split) {
         return data::load_cifar(directory.string(), split_of(split));
       },
-      "directory"_a, "split"_a = "train", unlocked());
+      "directory"_a, "split"_a = "train", unlocked(),
+      "CIFAR-10 or CIFAR-100 in the binary version; split is \"train\" or \"test\".");
   m.def(
       "open_dataset",
       [](const Path& directory, const std::string& split) {
@@ -110,17 +112,18 @@ void bind_transforms(nb::module_& m) {
       [](std::vector<float> mean, std::vector<float> deviation) {
         return Transform{data::normalise(std::move(mean), std::move(deviation))};
       },
-      "mean"_a, "deviation"_a);
+      "mean"_a, "deviation"_a, "(x - mean) / deviation, per channel.");
   m.def(
       "random_horizontal_flip",
       [](double probability) { return Transform{data::random_horizontal_flip(probability)}; },
-      "probability"_a = 0.5);
+      "probability"_a = 0.5, "Left and right exchanged, with a probability.");
   m.def(
       "random_crop",
       [](std::int64_t height, std::int64_t width, std::int64_t padding) {
         return Transform{data::random_crop(height, width, padding)};
       },
-      "height"_a, "width"_a, "padding"_a = 0);
+      "height"_a, "width"_a, "padding"_a = 0,
+      "A part anywhere in the image with `padding` zeros around it.");
 }
 
 }  // namespace

@@ -73,7 +73,7 @@ void bind_objects(nb::module_& m) {
             return Event(Ref<_cl_event>::share(reinterpret_cast<_cl_event*>(p)));
           },
           "int_ptr"_a, "The event behind a cl_event, of which it takes a reference.")
-      .def("wait", &Event::wait, unlocked())
+      .def("wait", &Event::wait, unlocked(), "Until it is done; Ctrl+C interrupts.")
       .def_prop_ro("is_complete", &Event::is_complete, unlocked())
       .def_prop_ro("start_ns", &Event::start_ns)
       .def_prop_ro("end_ns", &Event::end_ns)
@@ -104,7 +104,7 @@ void bind_queues(nb::module_& m) {
       .def_prop_ro("has_profiling", &Queue::has_profiling)
       .def_prop_ro("int_ptr", &Queue::int_ptr)
       .def("finish", &Queue::finish, unlocked(), "Wait until all work is done.")
-      .def("flush", &Queue::flush, unlocked())
+      .def("flush", &Queue::flush, unlocked(), "Hands over to the device what was enqueued.")
       .def("__eq__", [](const Queue& a, const Queue& b) { return a == b; })
       .def("__eq__", [](const Queue&, nb::handle) { return false; })
       .def("__hash__",
@@ -172,11 +172,22 @@ nb::object default_device(const Manager&, const std::string& selector, bool requ
 void bind_manager(nb::module_& m) {
   nb::class_<Manager>(m, "DeviceManager", "Finds devices and hands them out, one handle each.")
       .def(nb::init<>())
+      .def("__repr__",
+           [](const Manager&) {
+             std::size_t count = 0;
+             {
+               Unlocked now;
+               count = manager().discover().size();
+             }
+             return "<netcl.DeviceManager: the CPU backend, OpenCL devices: " +
+                    std::to_string(count) + ">";
+           })
       .def(
           "discover", [](const Manager&) { return manager().discover(); }, unlocked(),
           "Every device of every platform; each unpacks into (platform name, device).")
       .def(
-          "rediscover", [](const Manager&) { manager().rediscover(); }, unlocked())
+          "rediscover", [](const Manager&) { manager().rediscover(); }, unlocked(),
+          "Forgets what discover() found; handles stay valid.")
       .def(
           "problems",
           [](const Manager&) {

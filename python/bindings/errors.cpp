@@ -52,6 +52,10 @@ void translate(const std::exception_ptr& pointer, void*) {
     restore_interrupt(e);
   } catch (const Error& e) {
     raise_error("Error", e);
+  } catch (const std::bad_cast&) {
+    // An object inside of a list or dict, of which the signature says nothing.
+    raise_error("DtypeError",
+                DtypeError("[arguments] an object has a type that does not fit here"));
   }
 }
 

@@ -72,10 +72,10 @@ void bind_safetensors(nb::module_& m) {
             new (self) io::SafetensorsFile(path.string());
           },
           "path"_a)
-      .def("names", &io::SafetensorsFile::names)
+      .def("names", &io::SafetensorsFile::names, "Of all tensors.")
       .def("__contains__", &io::SafetensorsFile::contains)
-      .def("shape", &io::SafetensorsFile::shape, "name"_a)
-      .def("dtype", &io::SafetensorsFile::dtype, "name"_a)
+      .def("shape", &io::SafetensorsFile::shape, "name"_a, "Of a tensor, without reading it.")
+      .def("dtype", &io::SafetensorsFile::dtype, "name"_a, "Of a tensor, without reading it.")
       .def_prop_ro("metadata", &io::SafetensorsFile::metadata)
       .def(
           "read",
@@ -85,7 +85,7 @@ void bind_safetensors(nb::module_& m) {
             Unlocked now;
             return file.read(name, queue);
           },
-          "name"_a, "device"_a = nb::none());
+          "name"_a, "device"_a = nb::none(), "A tensor on a device.");
 }
 
 }  // namespace
@@ -96,13 +96,13 @@ void bind_io(nb::module_& parent) {
   m.def(
       "load_npy",
       [](const Path& path) { return read_array([&] { return io::load_npy(path.string()); }); },
-      "path"_a);
+      "path"_a, "An array.");
   m.def(
       "save_npy",
       [](const Path& path, nb::handle array) {
         write_array(array, [&](const auto& values) { io::save_npy(path.string(), values); });
       },
-      "path"_a, "array"_a);
+      "path"_a, "array"_a, "An array or a tensor; the file is complete or absent.");
   m.def(
       "load_npz",
       [](const Path& path) {
@@ -113,7 +113,7 @@ void bind_io(nb::module_& parent) {
         }
         return numpy_dict(arrays);
       },
-      "path"_a);
+      "path"_a, "Arrays by name.");
   m.def(
       "save_npz",
       [](const Path& path, const nb::dict& arrays, bool compressed) {
@@ -122,7 +122,8 @@ void bind_io(nb::module_& parent) {
         io::save_npz(path.string(), map,
                      compressed ? io::Compression::deflate : io::Compression::none);
       },
-      "path"_a, "arrays"_a, "compressed"_a = false);
+      "path"_a, "arrays"_a, "compressed"_a = false,
+      "Arrays or tensors by name; the file is complete or absent.");
   m.def(
       "load_idx",
       [](const Path& path) { return read_array([&] { return io::load_idx(path.string()); }); },
@@ -140,7 +141,8 @@ void bind_io(nb::module_& parent) {
       [](const Path& path, nb::handle image) {
         write_array(image, [&](const auto& values) { io::save_png(path.string(), values); });
       },
-      "path"_a, "image"_a);
+      "path"_a, "image"_a,
+      "uint8 (height, width), or (height, width, channels) with 1 or 3 channels.");
 }
 
 }  // namespace netcl::python

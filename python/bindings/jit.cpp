@@ -43,14 +43,14 @@ void bind_fusion(nb::module_& m) {
           "__exit__",
           [](Scope& self, nb::handle type, nb::handle, nb::handle) { self.leave(!type.is_none()); },
           "type"_a.none(), "value"_a.none(), "traceback"_a.none());
-  nb::class_<FusionStats>(m, "FusionStats")
+  nb::class_<FusionStats>(m, "FusionStats", "What fusion did so far.")
       .def_ro("deferred", &FusionStats::deferred)
       .def_ro("groups", &FusionStats::groups)
       .def_ro("launches", &FusionStats::launches)
       .def_ro("fused_nodes", &FusionStats::fused_nodes)
       .def_ro("compiled", &FusionStats::compiled)
       .def_ro("fallbacks", &FusionStats::fallbacks);
-  m.def("fusion_stats", &fusion_stats);
+  m.def("fusion_stats", &fusion_stats, "What fusion did so far in this process.");
   nb::class_<FusedGroup>(m, "FusedGroup", "One kernel of a fused function.")
       .def_ro("ops", &FusedGroup::ops)
       .def_ro("inputs", &FusedGroup::inputs)
@@ -61,7 +61,8 @@ void bind_fusion(nb::module_& m) {
       .def_ro("reason", &FusedGroup::reason);
   nb::class_<Explanation>(m, "Explanation", "How a function is computed.")
       .def_ro("groups", &Explanation::groups)
-      .def("to_string", &Explanation::to_string, "with_source"_a = false)
+      .def("to_string", &Explanation::to_string, "with_source"_a = false,
+           "The groups as text, with the sources of their kernels if asked.")
       .def("__str__", [](const Explanation& e) { return e.to_string(); });
   m.def(
       "explain",
@@ -122,11 +123,11 @@ void bind_primitives(nb::module_& m) {
       "backward(args, grad_var, attrs, out_var) one per operand.");
   m.def(
       "unregister_primitive", [](const std::string& name) { return unregister_primitive(name); },
-      "name"_a, unlocked());
+      "name"_a, unlocked(), "Forgets a primitive; False if there was none.");
   m.def(
       "has_primitive", [](const std::string& name) { return has_primitive(name); }, "name"_a,
-      unlocked());
-  m.def("primitive_names", &primitive_names, unlocked());
+      unlocked(), "Whether there is a primitive of this name.");
+  m.def("primitive_names", &primitive_names, unlocked(), "All that are registered.");
   m.def(
       "call_primitive",
       [](const std::string& name, const nb::args& operands, const nb::kwargs& attrs) {
@@ -152,7 +153,7 @@ void bind_primitives(nb::module_& m) {
 }
 
 void bind_capture(nb::module_& m) {
-  nb::class_<CaptureStats>(m, "CaptureStats")
+  nb::class_<CaptureStats>(m, "CaptureStats", "What a recorded step did so far.")
       .def_ro("eager_calls", &CaptureStats::eager_calls)
       .def_ro("captures", &CaptureStats::captures)
       .def_ro("replays", &CaptureStats::replays)
@@ -190,10 +191,12 @@ void bind_capture(nb::module_& m) {
              return result.size() == 1 ? nb::cast(result.front()) : nb::cast(result);
            })
       // Another thread may hold the step while it runs a function of Python.
-      .def("why_not", &CapturedStep::why_not, unlocked())
-      .def("stats", &CapturedStep::stats, unlocked())
-      .def("wait", &CapturedStep::wait, unlocked())
-      .def("clear", &CapturedStep::clear, unlocked());
+      .def("why_not", &CapturedStep::why_not, unlocked(),
+           "Why calls like the latest are not replayed; empty when they are, or will be.")
+      .def("stats", &CapturedStep::stats, unlocked(), "How often it was recorded and replayed.")
+      .def("wait", &CapturedStep::wait, unlocked(), "Until the work of the latest call is done.")
+      .def("clear", &CapturedStep::clear, unlocked(),
+           "Forgets all recordings; results that were handed out stay valid.");
 }
 
 }  // namespace

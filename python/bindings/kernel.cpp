@@ -165,7 +165,7 @@ void bind_spec(nb::module_& m) {
       .def_ro("tune", &KernelSpec::tune)
       .def_ro("max_workgroup_size", &KernelSpec::max_workgroup_size)
       .def_ro("guards_range", &KernelSpec::guards_range)
-      .def("to_source", &KernelSpec::to_source)
+      .def("to_source", &KernelSpec::to_source, "Exactly what is compiled.")
       .def(
           "build",
           [](const KernelSpec& spec, nb::handle where) {
@@ -215,9 +215,12 @@ void bind_program(nb::module_& m) {
           "tuned_size", [](const Kernel& k) { return work_size_to_python(k.tuned_size()); },
           "The local size that tuning found last, or None.")
       .def_prop_ro("int_ptr", &Kernel::int_ptr)
-      .def("to_source", &Kernel::to_source)
+      .def("to_source", &Kernel::to_source, "Exactly what was compiled.")
       .def("__call__", &launch, "queue"_a, "global_size"_a, "local_size"_a.none(), "args"_a)
-      .def("run", &launch, "queue"_a, "global_size"_a, "local_size"_a.none(), "args"_a)
+      .def("run", &launch, "queue"_a, "global_size"_a, "local_size"_a.none(), "args"_a,
+           "Enqueues a launch and gives its event. Without a local size the tuned one is taken, "
+           "and measured\n"
+           "at the first run of a spec with tune=True.")
       .def("__repr__", [](const Kernel& k) { return "<netcl.Kernel '" + k.name() + "'>"; });
   nb::class_<Program>(m, "Program", "A built spec; its kernels are its attributes.",
                       nb::dynamic_attr())
@@ -246,7 +249,7 @@ void bind_program(nb::module_& m) {
           [](const Program& p, const std::optional<std::string>& name) {
             return name ? p.kernel(*name) : p.kernel();
           },
-          "name"_a = nb::none())
+          "name"_a = nb::none(), "A kernel by its name, or the one that is named like the spec.")
       .def(
           "run",
           [](const Program& p, const QueueArg& queue, const WorkSizeArg& global,
@@ -283,7 +286,7 @@ void bind_builder(nb::module_& m) {
           },
           "dtype"_a, "max_workgroup_size"_a)
       .def("elementwise_spec", &PrimitiveBuilder::elementwise_spec, "name"_a, "arity"_a,
-           "expression"_a);
+           "expression"_a, "A spec that computes an expression over v0, v1, ... for each element.");
   m.def(
       "_build_elementwise_kernel",
       [](std::optional<ContextArg> context, const std::string& name, int arity,

@@ -89,7 +89,7 @@ void bind_simple(nb::module_& m) {
   nb::class_<nn::Dropout, nn::Module>(m, "Dropout", "While training only.")
       .def(nb::init<double>(), "p"_a = 0.5)
       .def_ro("p", &nn::Dropout::p);
-  nb::class_<nn::MaxPool2d, nn::Module>(m, "MaxPool2d")
+  nb::class_<nn::MaxPool2d, nn::Module>(m, "MaxPool2d", "The largest of sliding windows.")
       .def(
           "__init__",
           [](nn::MaxPool2d* self, const PairArg& window, const std::optional<PairArg>& stride,
@@ -97,7 +97,7 @@ void bind_simple(nb::module_& m) {
             new (self) nn::MaxPool2d(window.pair, pool_options(stride, padding, true));
           },
           "kernel_size"_a, "stride"_a = nb::none(), "padding"_a = 0);
-  nb::class_<nn::AvgPool2d, nn::Module>(m, "AvgPool2d")
+  nb::class_<nn::AvgPool2d, nn::Module>(m, "AvgPool2d", "The average of sliding windows.")
       .def(
           "__init__",
           [](nn::AvgPool2d* self, const PairArg& window, const std::optional<PairArg>& stride,
@@ -105,7 +105,8 @@ void bind_simple(nb::module_& m) {
             new (self) nn::AvgPool2d(window.pair, pool_options(stride, padding, count_padding));
           },
           "kernel_size"_a, "stride"_a = nb::none(), "padding"_a = 0, "count_padding"_a = true);
-  nb::class_<nn::AdaptiveAvgPool2d, nn::Module>(m, "AdaptiveAvgPool2d")
+  nb::class_<nn::AdaptiveAvgPool2d, nn::Module>(m, "AdaptiveAvgPool2d",
+                                                "Averages, to a given height and width.")
       .def(
           "__init__",
           [](nn::AdaptiveAvgPool2d* self, const PairArg& size) {
@@ -131,7 +132,8 @@ void bind_attention(nb::module_& m) {
              const Tensor& value, const std::optional<Tensor>& mask) {
             return self.attend(query, key, value, mask.value_or(Tensor()));
           },
-          "query"_a, "key"_a, "value"_a, "mask"_a = nb::none(), unlocked());
+          "query"_a, "key"_a, "value"_a, "mask"_a = nb::none(), unlocked(),
+          "Of a query (N, L, width) on keys and values (N, S, width).");
   nb::class_<nn::TransformerBlock, nn::Module>(m, "TransformerBlock",
                                                "x + attention(norm(x)), then x + mlp(norm(x)).")
       .def(
@@ -151,7 +153,8 @@ void bind_attention(nb::module_& m) {
           "vocabulary"_a = 256, "context"_a = 128, "layers"_a = 4, "heads"_a = 4, "width"_a = 128,
           "dropout"_a = 0.0)
       .def("generate", &nn::GPT::generate, "start"_a, "count"_a, "temperature"_a = 1.0,
-           "seed"_a = 0, unlocked());
+           "seed"_a = 0, unlocked(),
+           "`count` further indices after `start`; temperature 0 takes the likeliest.");
 }
 
 }  // namespace
@@ -163,11 +166,11 @@ void bind_layers(nb::module_& parent) {
   bind_simple(m);
   bind_attention(m);
   m.def("resnet18", &nn::resnet18, "classes"_a, "channels"_a = 3, "small_images"_a = false,
-        unlocked());
+        unlocked(), "(N, channels, H, W) to logits; small_images: for images of about 32x32.");
   m.def("resnet34", &nn::resnet34, "classes"_a, "channels"_a = 3, "small_images"_a = false,
-        unlocked());
+        unlocked(), "(N, channels, H, W) to logits; small_images: for images of about 32x32.");
   m.def("resnet50", &nn::resnet50, "classes"_a, "channels"_a = 3, "small_images"_a = false,
-        unlocked());
+        unlocked(), "(N, channels, H, W) to logits; small_images: for images of about 32x32.");
 }
 
 }  // namespace netcl::python

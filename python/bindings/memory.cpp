@@ -49,7 +49,8 @@ void bind_lease(nb::module_& m) {
 
 void bind_pools(nb::module_& m) {
   nb::class_<Pool>(m, "Pool", "What the pools have in common.")
-      .def("allocate", &Pool::allocate, "nbytes"_a, unlocked())
+      .def("allocate", &Pool::allocate, "nbytes"_a, unlocked(),
+           "A lease of at least so many bytes.")
       .def_prop_ro("stats", &Pool::stats)
       .def("clear", &Pool::clear, unlocked(), "Drops what is cached; leases are not touched.");
   nb::class_<BufferPool, Pool>(m, "BufferPool", "Power-of-two buckets; keeps all until clear().")
@@ -73,8 +74,10 @@ void bind_pools(nb::module_& m) {
             new (self) PersistentBufferPool(queue.get(), max_cached_bytes);
           },
           "queue"_a, "max_cached_bytes"_a = nb::none())
-      .def("get_stats",
-           [](const PersistentBufferPool& pool) { return stats_dict(pool.get_stats()); });
+      .def(
+          "get_stats",
+          [](const PersistentBufferPool& pool) { return stats_dict(pool.get_stats()); },
+          "hits, misses, hit_rate, bytes_allocated, bytes_cached, buckets and more.");
 }
 
 }  // namespace
@@ -84,16 +87,16 @@ void bind_memory(nb::module_& m) {
   bind_pools(m);
   m.def(
       "get_pinned_pool", [](const QueueArg& queue) { return get_pinned_pool(queue.get()); },
-      "queue"_a);
+      "queue"_a, "The pool behind uploads and downloads of a queue.");
   m.def(
       "get_persistent_pool", [](const QueueArg& queue) { return get_persistent_pool(queue.get()); },
-      "queue"_a);
+      "queue"_a, "The pool behind the tensors of a queue.");
   m.def(
       "is_integrated_gpu", [](const QueueArg& queue) { return is_integrated_gpu(queue.get()); },
       "queue"_a, "Host and device share memory: integrated GPUs and CPU devices.");
   m.def(
       "has_svm_support", [](const QueueArg& queue) { return has_svm_support(queue.get()); },
-      "queue"_a);
+      "queue"_a, "Whether the device shares pointers with the host.");
   m.def(
       "create_pinned_buffer",
       [](const QueueArg& queue, std::size_t nbytes) {

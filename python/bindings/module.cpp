@@ -8,7 +8,8 @@ NB_MODULE(_netcl, m) {
   nb::set_leak_warnings(false);   // tensors in a module's globals outlive the interpreter
   m.doc() = "The netcl library. Use the modules of the package: netcl, netcl.ops, netcl.nn, ...";
   m.attr("__version__") = NETCL_VERSION;
-  m.def("built_with_opencl", &netcl::built_with_opencl);
+  m.def("built_with_opencl", &netcl::built_with_opencl,
+        "False in a build that has the CPU backend only.");
   bind_errors(m);
   bind_interrupt(m);
   bind_capabilities(m);

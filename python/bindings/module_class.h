@@ -17,7 +17,18 @@ class PythonModule : public nn::Module {
     nb::gil_scoped_acquire lock;
     return nb::cast<std::string>(nb_trampoline.base().type().attr("__name__"));
   }
-  Tensor forward(const Tensor& x) override { NB_OVERRIDE_PURE(forward, x); }
+  Tensor forward(const Tensor& x) override {
+    {
+      nb::gil_scoped_acquire lock;
+      nb::handle own = nb_trampoline.base().type();
+      if (own.attr("forward").is(nb::type<nn::Module>().attr("forward"))) {
+        PyErr_SetString(PyExc_NotImplementedError,
+                        ("[Module] a subclass must define forward(): " + type()).c_str());
+        throw nb::python_error();
+      }
+    }
+    NB_OVERRIDE_PURE(forward, x);
+  }
 
   void set_parameter(const std::string& name, const Tensor& tensor) {
     remove(name);

@@ -31,14 +31,20 @@ void bind_products(nb::module_& m) {
       },
       "x"_a, "w"_a, "b"_a = nb::none(), "activation"_a = nb::none(), "residual"_a = nb::none(),
       unlocked(), "activation(x w^T + b + residual), w (out, in).");
-  m.def("bias_add", &ops::bias_add, "x"_a, "bias"_a, unlocked());
+  m.def("bias_add", &ops::bias_add, "x"_a, "bias"_a, unlocked(),
+        "x + bias along the channels of (N, C, H, W), else along the last axis.");
   m.def(
       "scaled_dot_product_attention",
       [](const Tensor& q, const Tensor& k, const Tensor& v, const OptionalTensor& mask, bool causal,
          double scale) {
         return ops::scaled_dot_product_attention(q, k, v, or_empty(mask), causal, scale);
       },
-      "q"_a, "k"_a, "v"_a, "mask"_a = nb::none(), "causal"_a = false, "scale"_a = 0.0, unlocked());
+      "q"_a, "k"_a, "v"_a, "mask"_a = nb::none(), "causal"_a = false, "scale"_a = 0.0, unlocked(),
+      "softmax(q k^T * scale + mask) v over the last two axes, without storing the scores. A bool "
+      "mask is\n"
+      "true where a position takes part, another is added; causal: position i sees 0 ... i only; "
+      "scale\n"
+      "0: 1 / sqrt of the width.");
   nb::class_<ops::MatmulKernel>(m, "MatmulKernel", "A matrix product compiled for one problem.")
       .def("__call__", &ops::MatmulKernel::operator(), "a"_a, "b"_a, unlocked())
       .def_prop_ro("config", &ops::MatmulKernel::config)
@@ -52,7 +58,9 @@ void bind_products(nb::module_& m) {
         Unlocked now;
         return ops::build_matmul_kernel(on, M, N, K, type, variant);
       },
-      "queue"_a, "M"_a, "N"_a, "K"_a, "dtype"_a = nb::none(), "variant"_a = "");
+      "queue"_a, "M"_a, "N"_a, "K"_a, "dtype"_a = nb::none(), "variant"_a = "",
+      "(M, K) @ (K, N) compiled for one device; the variant is the selector's unless one is named\n"
+      "(\"MATMUL_TILED\", \"matmul.tiled\").");
 }
 
 void bind_images(nb::module_& m) {
@@ -80,7 +88,8 @@ void bind_images(nb::module_& m) {
             {stride.pair, padding.pair, output_padding.pair, dilation.pair, groups});
       },
       "x"_a, "w"_a, "bias"_a = nb::none(), "stride"_a = 1, "padding"_a = 0, "output_padding"_a = 0,
-      "dilation"_a = 1, "groups"_a = 1, unlocked());
+      "dilation"_a = 1, "groups"_a = 1, unlocked(),
+      "The gradient of conv2d as an op: x (N, C, H, W), w (C, K / groups, R, S).");
   m.def(
       "max_pool2d",
       [](const Tensor& x, const PairArg& window, const std::optional<PairArg>& stride,
@@ -88,7 +97,8 @@ void bind_images(nb::module_& m) {
         return ops::max_pool2d(x, window.pair,
                                {stride ? stride->pair : ops::Pair{0, 0}, padding.pair, true});
       },
-      "x"_a, "window"_a, "stride"_a = nb::none(), "padding"_a = 0, unlocked());
+      "x"_a, "window"_a, "stride"_a = nb::none(), "padding"_a = 0, unlocked(),
+      "The largest of sliding windows of (N, C, H, W); the stride is the window unless given.");
   m.def(
       "avg_pool2d",
       [](const Tensor& x, const PairArg& window, const std::optional<PairArg>& stride,
@@ -97,25 +107,29 @@ void bind_images(nb::module_& m) {
             x, window.pair, {stride ? stride->pair : ops::Pair{0, 0}, padding.pair, count_padding});
       },
       "x"_a, "window"_a, "stride"_a = nb::none(), "padding"_a = 0, "count_padding"_a = true,
-      unlocked());
+      unlocked(),
+      "The average of sliding windows of (N, C, H, W); the stride is the window unless given.");
   m.def(
       "adaptive_avg_pool2d",
       [](const Tensor& x, const PairArg& size) { return ops::adaptive_avg_pool2d(x, size.pair); },
-      "x"_a, "size"_a, unlocked());
+      "x"_a, "size"_a, unlocked(),
+      "The averages of as many windows as make the given height and width.");
   m.def(
       "adaptive_max_pool2d",
       [](const Tensor& x, const PairArg& size) { return ops::adaptive_max_pool2d(x, size.pair); },
-      "x"_a, "size"_a, unlocked());
+      "x"_a, "size"_a, unlocked(),
+      "The largest of as many windows as make the given height and width.");
   m.def(
       "upsample_nearest",
       [](const Tensor& x, const PairArg& size) { return ops::upsample_nearest(x, size.pair); },
-      "x"_a, "size"_a, unlocked());
+      "x"_a, "size"_a, unlocked(), "Images of another height and width, of the nearest pixels.");
   m.def(
       "upsample_bilinear",
       [](const Tensor& x, const PairArg& size, bool align_corners) {
         return ops::upsample_bilinear(x, size.pair, align_corners);
       },
-      "x"_a, "size"_a, "align_corners"_a = false, unlocked());
+      "x"_a, "size"_a, "align_corners"_a = false, unlocked(),
+      "Images of another height and width, interpolated between four pixels.");
   m.def(
       "pad",
       [](const Tensor& x, const std::vector<std::pair<std::int64_t, std::int64_t>>& padding,
@@ -134,57 +148,73 @@ void bind_norms(nb::module_& m) {
         const auto result = ops::batch_norm_train(x, scale, shift, eps);
         return std::vector<Tensor>{result.y, result.mean, result.inverse_deviation};
       },
-      "x"_a, "scale"_a, "shift"_a, "eps"_a = 1e-5, unlocked());
+      "x"_a, "scale"_a, "shift"_a, "eps"_a = 1e-5, unlocked(),
+      "Mean 0 and variance 1 per channel of the batch (N, C, ...), times scale plus shift; also "
+      "the mean\n"
+      "and the inverse deviation.");
   m.def("batch_norm", &ops::batch_norm, "x"_a, "scale"_a, "shift"_a, "mean"_a, "variance"_a,
-        "eps"_a = 1e-5, "fuse_relu"_a = false, unlocked());
+        "eps"_a = 1e-5, "fuse_relu"_a = false, unlocked(),
+        "(x - mean) / sqrt(variance + eps) * scale + shift per channel of (N, C, ...).");
   m.def(
       "layer_norm",
       [](const Tensor& x, const OptionalTensor& scale, const OptionalTensor& shift, double eps) {
         return ops::layer_norm(x, or_empty(scale), or_empty(shift), eps);
       },
-      "x"_a, "scale"_a = nb::none(), "shift"_a = nb::none(), "eps"_a = 1e-5, unlocked());
+      "x"_a, "scale"_a = nb::none(), "shift"_a = nb::none(), "eps"_a = 1e-5, unlocked(),
+      "Mean 0 and variance 1 over the last axes, as many as scale has.");
   m.def(
       "rms_norm",
       [](const Tensor& x, const OptionalTensor& scale, double eps) {
         return ops::rms_norm(x, or_empty(scale), eps);
       },
-      "x"_a, "scale"_a = nb::none(), "eps"_a = 1e-6, unlocked());
+      "x"_a, "scale"_a = nb::none(), "eps"_a = 1e-6, unlocked(),
+      "Mean square 1 over the last axes, as many as scale has.");
   m.def(
       "group_norm",
       [](const Tensor& x, std::int64_t groups, const OptionalTensor& scale,
          const OptionalTensor& shift,
          double eps) { return ops::group_norm(x, groups, or_empty(scale), or_empty(shift), eps); },
-      "x"_a, "groups"_a, "scale"_a = nb::none(), "shift"_a = nb::none(), "eps"_a = 1e-5,
-      unlocked());
+      "x"_a, "groups"_a, "scale"_a = nb::none(), "shift"_a = nb::none(), "eps"_a = 1e-5, unlocked(),
+      "Mean 0 and variance 1 over the channels of each group of (N, C, ...).");
 }
 
 void bind_shapes(nb::module_& m) {
   m.def(
       "reshape",
       [](const Tensor& x, const ShapeArg& sizes) { return ops::reshape(x, sizes.sizes); }, "x"_a,
-      "shape"_a, unlocked());
-  m.def("transpose", &ops::transpose, "x"_a, "a"_a = -2, "b"_a = -1, unlocked());
-  m.def("permute", &ops::permute, "x"_a, "axes"_a, unlocked());
+      "shape"_a, unlocked(), "The same elements in another shape; one size may be -1.");
+  m.def("transpose", &ops::transpose, "x"_a, "a"_a = -2, "b"_a = -1, unlocked(),
+        "Two axes exchanged; a view.");
+  m.def("permute", &ops::permute, "x"_a, "axes"_a, unlocked(),
+        "The axes in another order; a view.");
   m.def(
       "expand", [](const Tensor& x, const ShapeArg& shape) { return ops::expand(x, shape); }, "x"_a,
-      "shape"_a, unlocked());
-  m.def("narrow", &ops::narrow, "x"_a, "axis"_a, "start"_a, "length"_a, unlocked());
-  m.def("split", &ops::split, "x"_a, "sizes"_a, "axis"_a = 0, unlocked());
-  m.def("concat", &ops::concat, "tensors"_a, "axis"_a = 0, unlocked());
-  m.def("stack", &ops::stack, "tensors"_a, "axis"_a = 0, unlocked());
-  m.def("scatter_add", &ops::scatter_add, "x"_a, "axis"_a, "indices"_a, "source"_a, unlocked());
-  m.def("index_add", &ops::index_add, "x"_a, "axis"_a, "indices"_a, "source"_a, unlocked());
-  m.def("embedding", &ops::embedding, "indices"_a, "table"_a, unlocked());
+      "shape"_a, unlocked(), "Axes of size 1 repeated; a view.");
+  m.def("narrow", &ops::narrow, "x"_a, "axis"_a, "start"_a, "length"_a, unlocked(),
+        "A part of one axis; a view.");
+  m.def("split", &ops::split, "x"_a, "sizes"_a, "axis"_a = 0, unlocked(),
+        "Parts of the given sizes along an axis; views.");
+  m.def("concat", &ops::concat, "tensors"_a, "axis"_a = 0, unlocked(),
+        "One after the other along an axis.\n\n"
+        ">>> nc.ops.concat([nc.Tensor([1.0]), nc.Tensor([2.0, 3.0])]).tolist()\n[1.0, 2.0, 3.0]\n");
+  m.def("stack", &ops::stack, "tensors"_a, "axis"_a = 0, unlocked(),
+        "Tensors of one shape along a new axis.");
+  m.def("scatter_add", &ops::scatter_add, "x"_a, "axis"_a, "indices"_a, "source"_a, unlocked(),
+        "x with the source added at the places that gather would read; equal places add up.");
+  m.def("index_add", &ops::index_add, "x"_a, "axis"_a, "indices"_a, "source"_a, unlocked(),
+        "x with slices of the source added at the indices of an axis; equal ones add up.");
+  m.def("embedding", &ops::embedding, "indices"_a, "table"_a, unlocked(), "Rows of the table.");
   m.def(
       "one_hot",
       [](const Tensor& indices, std::int64_t classes, const std::optional<DTypeArg>& dtype) {
         return ops::one_hot(indices, classes, dtype ? DType(*dtype) : DType::float32);
       },
-      "indices"_a, "classes"_a, "dtype"_a = nb::none(), unlocked());
+      "indices"_a, "classes"_a, "dtype"_a = nb::none(), unlocked(),
+      "A row of zeros with a 1 at its index, for each index.");
 }
 
 void bind_info(nb::module_& m) {
-  nb::class_<OpInfo>(m, "OpInfo")
+  nb::class_<OpInfo>(m, "OpInfo", "An op: its dtypes, kernels and tolerance.")
       .def_ro("name", &OpInfo::name)
       .def_ro("summary", &OpInfo::summary)
       .def_ro("dtypes", &OpInfo::dtypes)

@@ -98,7 +98,8 @@ void add_attributes(nb::class_<nn::Module, PythonModule>& m) {
             return nb::object(self.attr("forward")(*args, **kwargs));
           },
           nb::sig("def __call__(self, *args, **kwargs) -> typing.Any"))
-      .def("forward", &nn::Module::forward, "x"_a, unlocked())
+      .def("forward", &nn::Module::forward, "x"_a, unlocked(),
+           "What a call computes; subclasses define it.")
       .def(
           "register_buffer",
           [](nb::handle self, const std::string& name, const Tensor& tensor) {
@@ -116,34 +117,46 @@ void add_attributes(nb::class_<nn::Module, PythonModule>& m) {
               throw ArgumentError("[register_parameter] a layer of netcl's own is fixed");
             module->set_parameter(name, tensor.set_requires_grad());
           },
-          "name"_a, "tensor"_a);
+          "name"_a, "tensor"_a,
+          "A tensor that is trained; the same as assigning it with requires_grad.");
 }
 
 void add_state(nb::class_<nn::Module, PythonModule>& m) {
-  m.def("parameters", &nn::Module::parameters)
-      .def("named_parameters", [](const nn::Module& x) { return pairs(x.named_parameters()); })
-      .def("named_buffers", [](const nn::Module& x) { return pairs(x.named_buffers()); })
-      .def("children",
-           [](const nn::Module& x) {
-             nb::list result;
-             for (const auto& [name, child] : x.children()) result.append(child);
-             return result;
-           })
-      .def("named_children",
-           [](const nn::Module& x) {
-             nb::list result;
-             for (const auto& [name, child] : x.children())
-               result.append(nb::make_tuple(name, child));
-             return result;
-           })
-      .def("named_modules",
-           [](nb::handle self) {
-             nb::list result;
-             result.append(nb::make_tuple("", self));
-             collect(nb::cast<const nn::Module&>(self), "", result);
-             return result;
-           })
-      .def("parameter_count", &nn::Module::parameter_count)
+  m.def("parameters", &nn::Module::parameters, "All that is trained, also of modules inside.")
+      .def(
+          "named_parameters", [](const nn::Module& x) { return pairs(x.named_parameters()); },
+          "(name, tensor) of all that is trained.")
+      .def(
+          "named_buffers", [](const nn::Module& x) { return pairs(x.named_buffers()); },
+          "(name, tensor) of what belongs to the state but is not trained.")
+      .def(
+          "children",
+          [](const nn::Module& x) {
+            nb::list result;
+            for (const auto& [name, child] : x.children()) result.append(child);
+            return result;
+          },
+          "The modules that it has itself.")
+      .def(
+          "named_children",
+          [](const nn::Module& x) {
+            nb::list result;
+            for (const auto& [name, child] : x.children())
+              result.append(nb::make_tuple(name, child));
+            return result;
+          },
+          "(name, module) of the modules that it has itself.")
+      .def(
+          "named_modules",
+          [](nb::handle self) {
+            nb::list result;
+            result.append(nb::make_tuple("", self));
+            collect(nb::cast<const nn::Module&>(self), "", result);
+            return result;
+          },
+          "(name, module) of itself and all modules inside.")
+      .def("parameter_count", &nn::Module::parameter_count,
+           "The number of numbers that are trained.")
       .def(
           "state_dict", [](const nn::Module& x) { return dict_of(x.state_dict()); },
           "Parameters and buffers by name; the tensors are the module's own.")
@@ -164,15 +177,16 @@ void add_modes(nb::class_<nn::Module, PythonModule>& m) {
          nb::cast<nn::Module&>(self).train(on);
          return self;
        },
-       "on"_a = true, nb::sig("def train(self, on: bool = True) -> typing.Any"))
+       "on"_a = true, nb::sig("def train(self, on: bool = True) -> typing.Any"),
+       "Training mode: dropout drops, batch norm takes the batch's statistics.")
       .def(
           "eval",
           [](nb::handle self) {
             nb::cast<nn::Module&>(self).eval();
             return self;
           },
-          nb::sig("def eval(self) -> typing.Any"))
-      .def_prop_ro("training", &nn::Module::is_training)
+          nb::sig("def eval(self) -> typing.Any"), "The same as train(False).")
+      .def_prop_ro("training", &nn::Module::is_training, "Whether it is in training mode.")
       .def(
           "to",
           [](nb::handle self, nb::handle where) {
@@ -199,14 +213,16 @@ void add_modes(nb::class_<nn::Module, PythonModule>& m) {
             nb::cast<nn::Module&>(self).astype(dtype);
             return self;
           },
-          "dtype"_a, nb::sig("def astype(self, dtype: typing.Any) -> typing.Any"))
+          "dtype"_a, nb::sig("def astype(self, dtype: typing.Any) -> typing.Any"),
+          "Parameters of another element type; the module itself.")
       .def(
           "requires_grad_",
           [](nb::handle self, bool on) {
             nb::cast<nn::Module&>(self).set_requires_grad(on);
             return self;
           },
-          "on"_a = true, nb::sig("def requires_grad_(self, on: bool = True) -> typing.Any"))
+          "on"_a = true, nb::sig("def requires_grad_(self, on: bool = True) -> typing.Any"),
+          "Whether its parameters are trained; the module itself.")
       .def(
           "kernels",
           [](nn::Module& module, const std::optional<Tensor>& x, bool only_free) {
@@ -219,8 +235,8 @@ void add_modes(nb::class_<nn::Module, PythonModule>& m) {
           "x"_a = nb::none(), "only_free"_a = true,
           "The kernels that forward(x) launches, for Autotuner.add; by default those whose local\n"
           "size can be chosen. Without x for an input like the last one. None on the CPU backend.")
-      .def("zero_grad", &nn::Module::zero_grad)
-      .def("describe", &nn::Module::describe)
+      .def("zero_grad", &nn::Module::zero_grad, "Drops the gradients.")
+      .def("describe", &nn::Module::describe, "Its layers as text.")
       .def("__repr__", [](const nn::Module& x) {
         auto text = x.to_string();
         if (!text.empty() && text.back() == '\n') text.pop_back();
@@ -253,30 +269,39 @@ void bind_kernels(nb::module_& m) {
 
 void bind_random(nb::module_& m) {
   m.def("manual_seed", &nn::manual_seed, "seed"_a, "The seed of initial weights and dropout.");
-  m.def("random_state", [] {
-    const auto state = nn::random_state();
-    return std::pair(state.seed, state.draws);
-  });
+  m.def(
+      "random_state",
+      [] {
+        const auto state = nn::random_state();
+        return std::pair(state.seed, state.draws);
+      },
+      "What set_random_state() takes to draw the same again.");
   m.def(
       "set_random_state",
       [](std::pair<std::uint64_t, std::uint64_t> state) {
         nn::set_random_state({state.first, state.second});
       },
-      "state"_a);
+      "state"_a, "Draws go on as they did after random_state().");
 }
 
 void bind_init(nb::module_& parent) {
   nb::module_ m = parent.def_submodule("init", "Initial values, in place.");
-  m.def("zeros", &nn::init::zeros, "tensor"_a, unlocked());
-  m.def("ones", &nn::init::ones, "tensor"_a, unlocked());
-  m.def("constant", &nn::init::constant, "tensor"_a, "value"_a, unlocked());
-  m.def("uniform", &nn::init::uniform, "tensor"_a, "low"_a, "high"_a, unlocked());
-  m.def("normal", &nn::init::normal, "tensor"_a, "mean"_a = 0.0, "deviation"_a = 1.0, unlocked());
+  m.def("zeros", &nn::init::zeros, "tensor"_a, unlocked(), "Zeros.");
+  m.def("ones", &nn::init::ones, "tensor"_a, unlocked(), "Ones.");
+  m.def("constant", &nn::init::constant, "tensor"_a, "value"_a, unlocked(),
+        "The same value everywhere.");
+  m.def("uniform", &nn::init::uniform, "tensor"_a, "low"_a, "high"_a, unlocked(),
+        "Uniform in [low, high).");
+  m.def("normal", &nn::init::normal, "tensor"_a, "mean"_a = 0.0, "deviation"_a = 1.0, unlocked(),
+        "Normal.");
   m.def("kaiming_uniform", &nn::init::kaiming_uniform, "tensor"_a, "slope"_a = 2.23606797749979,
-        unlocked());
-  m.def("kaiming_normal", &nn::init::kaiming_normal, "tensor"_a, "slope"_a = 0.0, unlocked());
-  m.def("xavier_uniform", &nn::init::xavier_uniform, "tensor"_a, "gain"_a = 1.0, unlocked());
-  m.def("xavier_normal", &nn::init::xavier_normal, "tensor"_a, "gain"_a = 1.0, unlocked());
+        unlocked(), "Uniform, for layers before a leaky_relu of this slope.");
+  m.def("kaiming_normal", &nn::init::kaiming_normal, "tensor"_a, "slope"_a = 0.0, unlocked(),
+        "Normal, for layers before a leaky_relu of this slope.");
+  m.def("xavier_uniform", &nn::init::xavier_uniform, "tensor"_a, "gain"_a = 1.0, unlocked(),
+        "Uniform, by the sizes of both sides of a layer.");
+  m.def("xavier_normal", &nn::init::xavier_normal, "tensor"_a, "gain"_a = 1.0, unlocked(),
+        "Normal, by the sizes of both sides of a layer.");
 }
 
 }  // namespace
@@ -291,17 +316,25 @@ void bind_nn(nb::module_& parent) {
   add_attributes(module);
   add_state(module);
   add_modes(module);
-  nb::class_<nn::Sequential, nn::Module>(m, "Sequential", "One layer after the other.")
+  nb::class_<nn::Sequential, nn::Module>(
+      m, "Sequential",
+      "One layer after the other.\n\n"
+      ">>> model = nc.nn.Sequential(nc.nn.Linear(4, 8), nc.nn.ReLU(), nc.nn.Linear(8, 2))\n"
+      ">>> model(nc.Tensor.ones((3, 4))).shape\n(3, 2)\n")
       .def("__init__",
            [](nn::Sequential* self, const nb::args& layers) {
              std::vector<nn::ModulePtr> list;
              nb::object all = layers;
              if (layers.size() == 1 && !nb::isinstance<nn::Module>(layers[0])) all = layers[0];
-             for (nb::handle layer : nb::borrow<nb::iterable>(all))
+             for (nb::handle layer : nb::borrow<nb::iterable>(all)) {
+               if (!nb::isinstance<nn::Module>(layer))
+                 throw DtypeError("[Sequential] layers must be modules: " +
+                                  nb::cast<std::string>(nb::repr(layer)));
                list.push_back(nb::cast<nn::ModulePtr>(layer));
+             }
              new (self) nn::Sequential(std::move(list));
            })
-      .def("append", &nn::Sequential::append, "layer"_a)
+      .def("append", &nn::Sequential::append, "layer"_a, "Another layer at the end.")
       .def("__len__", [](const nn::Sequential& s) { return s.children().size(); })
       .def("__getitem__", [](const nn::Sequential& s, std::int64_t index) {
         const auto size = static_cast<std::int64_t>(s.children().size());
@@ -325,7 +358,8 @@ void bind_nn(nb::module_& parent) {
       "A model as an ONNX file, for inputs like `example` with any batch size. Layers of Python\n"
       "cannot be written.");
   m.def("from_json", &nn::from_json, "text"_a, unlocked(), "A network from its description.");
-  m.def("to_json", &nn::to_json, "module"_a);
+  m.def("to_json", &nn::to_json, "module"_a,
+        "The description of a network of netcl's own layers, for from_json().");
 }
 
 }  // namespace netcl::python

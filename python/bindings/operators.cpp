@@ -44,7 +44,8 @@ void add_in_place(nb::class_<Tensor>& t, const char* name, const char* method, I
     return "def " + std::string(which) + "(self, other: typing.Any) -> Tensor";
   };
   t.def(name, apply_in_place, nb::is_operator(), nb::sig(signature(name).c_str()));
-  t.def(method, apply_in_place, "other"_a, nb::sig(signature(method).c_str()));
+  t.def(method, apply_in_place, "other"_a, nb::sig(signature(method).c_str()),
+        "In place; the result must have this shape and dtype. The tensor itself.");
 }
 
 bool is_whole(const ops::Operand& x) {
@@ -89,6 +90,40 @@ Tensor remainder(const ops::Operand& a, const ops::Operand& b) {
                                  "fmod(v0, v1) + (fmod(v0, v1) * v1 < 0 ? v1 : 0)");
 }
 
+// & | ^ ~ are for masks. NumPy combines the bits of whole numbers with them, which netcl has no op
+// for: better an error than the truth values that a reader would not expect.
+void require_masks(const char* sign, std::initializer_list<const ops::Operand*> operands) {
+  bool masks = true;
+  std::string types;
+  for (const auto* one : operands) {
+    masks = masks && (one->is_number() ? one->number() == 0 || one->number() == 1
+                                       : one->tensor().dtype() == DType::boolean);
+    types += types.empty() ? "" : " and ";
+    types += one->is_number() ? "a number" : std::string(name_of(one->tensor().dtype()));
+  }
+  if (!masks)
+    throw DtypeError(
+        "[" + std::string(sign) +
+        "] operands must be bool (ops.logical_and, _or, _xor and _not take all): " + types);
+}
+Tensor mask_and(const ops::Operand& a, const ops::Operand& b) {
+  require_masks("&", {&a, &b});
+  return ops::logical_and(a, b);
+}
+Tensor mask_or(const ops::Operand& a, const ops::Operand& b) {
+  require_masks("|", {&a, &b});
+  return ops::logical_or(a, b);
+}
+Tensor mask_xor(const ops::Operand& a, const ops::Operand& b) {
+  require_masks("^", {&a, &b});
+  return ops::logical_xor(a, b);
+}
+Tensor mask_not(const Tensor& x) {
+  const ops::Operand operand(x);
+  require_masks("~", {&operand});
+  return ops::logical_not(x);
+}
+
 std::string text(const Tensor& x) {
   auto result = x.to_string();
   if (x.requires_grad()) result.insert(result.size() - 1, ", requires_grad=True");
@@ -123,9 +158,9 @@ void add_operators(nb::class_<Tensor>& t) {
   add_binary(t, "__le__", nullptr, &ops::le);
   add_binary(t, "__gt__", nullptr, &ops::gt);
   add_binary(t, "__ge__", nullptr, &ops::ge);
-  add_binary(t, "__and__", "__rand__", &ops::logical_and);
-  add_binary(t, "__or__", "__ror__", &ops::logical_or);
-  add_binary(t, "__xor__", "__rxor__", &ops::logical_xor);
+  add_binary(t, "__and__", "__rand__", &mask_and);
+  add_binary(t, "__or__", "__ror__", &mask_or);
+  add_binary(t, "__xor__", "__rxor__", &mask_xor);
   add_in_place(t, "__iadd__", "add_", &ops::add_);
   add_in_place(t, "__isub__", "sub_", &ops::sub_);
   add_in_place(t, "__imul__", "mul_", &ops::mul_);
@@ -147,7 +182,7 @@ void add_operators(nb::class_<Tensor>& t) {
       .def(
           "__pos__", [](nb::handle self) { return self; }, nb::sig("def __pos__(self) -> Tensor"))
       .def("__abs__", &ops::abs, unlocked())
-      .def("__invert__", &ops::logical_not, unlocked())
+      .def("__invert__", &mask_not, unlocked())
       .def("__hash__",
            [](nb::handle self) { return reinterpret_cast<std::uintptr_t>(self.ptr()) >> 4; })
       .def("__bool__", &truth)

@@ -11,77 +11,84 @@ using Unary = Tensor (*)(const Tensor&);
 struct UnaryOp {
   const char* name;
   Unary function;
+  const char* doc;
 };
 constexpr UnaryOp kUnary[] = {
-    {"neg", &ops::neg},
-    {"abs", &ops::abs},
-    {"sign", &ops::sign},
-    {"square", &ops::square},
-    {"reciprocal", &ops::reciprocal},
-    {"floor", &ops::floor},
-    {"ceil", &ops::ceil},
-    {"round", &ops::round},
-    {"exp", &ops::exp},
-    {"expm1", &ops::expm1},
-    {"log", &ops::log},
-    {"log1p", &ops::log1p},
-    {"sqrt", &ops::sqrt},
-    {"rsqrt", &ops::rsqrt},
-    {"sin", &ops::sin},
-    {"cos", &ops::cos},
-    {"erf", &ops::erf},
-    {"relu", &ops::relu},
-    {"sigmoid", &ops::sigmoid},
-    {"tanh", &ops::tanh},
-    {"silu", &ops::silu},
-    {"swish", &ops::swish},
-    {"softplus", &ops::softplus},
-    {"mish", &ops::mish},
-    {"hard_sigmoid", &ops::hard_sigmoid},
-    {"hard_swish", &ops::hard_swish},
-    {"logical_not", &ops::logical_not},
-    {"isnan", &ops::isnan},
-    {"isinf", &ops::isinf},
-    {"isfinite", &ops::isfinite},
+    {"neg", &ops::neg, "-x."},
+    {"abs", &ops::abs, "The absolute value."},
+    {"sign", &ops::sign, "-1, 0 or 1."},
+    {"square", &ops::square, "x * x."},
+    {"reciprocal", &ops::reciprocal, "1 / x."},
+    {"floor", &ops::floor, "Down to a whole number."},
+    {"ceil", &ops::ceil, "Up to a whole number."},
+    {"round", &ops::round, "To the nearest whole number, halves to the even one."},
+    {"exp", &ops::exp, "e to the power of x."},
+    {"expm1", &ops::expm1, "exp(x) - 1, exact near 0."},
+    {"log", &ops::log, "The natural logarithm."},
+    {"log1p", &ops::log1p, "log(1 + x), exact near 0."},
+    {"sqrt", &ops::sqrt, "The square root."},
+    {"rsqrt", &ops::rsqrt, "1 / sqrt(x)."},
+    {"sin", &ops::sin, "The sine."},
+    {"cos", &ops::cos, "The cosine."},
+    {"erf", &ops::erf, "The error function."},
+    {"relu", &ops::relu,
+     "The larger of x and 0; NaN stays NaN.\n\n>>> nc.relu(nc.Tensor([-1.0, 2.0])).tolist()\n[0.0, "
+     "2.0]\n"},
+    {"sigmoid", &ops::sigmoid, "1 / (1 + exp(-x))."},
+    {"tanh", &ops::tanh, "The hyperbolic tangent."},
+    {"silu", &ops::silu, "x * sigmoid(x)."},
+    {"swish", &ops::swish, "Another name of silu."},
+    {"softplus", &ops::softplus, "log(1 + exp(x))."},
+    {"mish", &ops::mish, "x * tanh(softplus(x))."},
+    {"hard_sigmoid", &ops::hard_sigmoid, "clamp(x / 6 + 1 / 2, 0, 1)."},
+    {"hard_swish", &ops::hard_swish, "x * hard_sigmoid(x)."},
+    {"logical_not", &ops::logical_not, "True where x is 0."},
+    {"isnan", &ops::isnan, "True where x is NaN."},
+    {"isinf", &ops::isinf, "True where x is infinite."},
+    {"isfinite", &ops::isfinite, "True where x is neither NaN nor infinite."},
 };
 
 using Binary = Tensor (*)(const ops::Operand&, const ops::Operand&);
 struct BinaryOp {
   const char* name;
   Binary function;
+  const char* doc;
 };
 constexpr BinaryOp kBinary[] = {
-    {"add", &ops::add},
-    {"sub", &ops::sub},
-    {"mul", &ops::mul},
-    {"div", &ops::div},
-    {"pow", &ops::pow},
-    {"maximum", &ops::maximum},
-    {"minimum", &ops::minimum},
-    {"eq", &ops::eq},
-    {"ne", &ops::ne},
-    {"lt", &ops::lt},
-    {"le", &ops::le},
-    {"gt", &ops::gt},
-    {"ge", &ops::ge},
-    {"logical_and", &ops::logical_and},
-    {"logical_or", &ops::logical_or},
-    {"logical_xor", &ops::logical_xor},
+    {"add", &ops::add, "a + b."},
+    {"sub", &ops::sub, "a - b."},
+    {"mul", &ops::mul, "a * b."},
+    {"div", &ops::div, "a / b; of whole numbers in floating point."},
+    {"pow", &ops::pow, "a to the power of b."},
+    {"maximum", &ops::maximum, "The larger of each pair; NaN where one is NaN."},
+    {"minimum", &ops::minimum, "The smaller of each pair; NaN where one is NaN."},
+    {"eq", &ops::eq, "True where a == b."},
+    {"ne", &ops::ne, "True where a != b."},
+    {"lt", &ops::lt, "True where a < b."},
+    {"le", &ops::le, "True where a <= b."},
+    {"gt", &ops::gt, "True where a > b."},
+    {"ge", &ops::ge, "True where a >= b."},
+    {"logical_and", &ops::logical_and, "True where neither is 0."},
+    {"logical_or", &ops::logical_or, "True where one is not 0."},
+    {"logical_xor", &ops::logical_xor, "True where exactly one is not 0."},
 };
 
 using Reduce = Tensor (*)(const Tensor&, const ops::Axes&, bool);
 struct ReduceOp {
   const char* name;
   Reduce function;
+  const char* doc;
 };
 constexpr ReduceOp kReduce[] = {
-    {"sum", &ops::sum},
-    {"mean", &ops::mean},
-    {"max", &ops::max},
-    {"min", &ops::min},
-    {"prod", &ops::prod},
-    {"logsumexp", &ops::logsumexp},
-    {"reduce_sum", &ops::reduce_sum},
+    {"sum", &ops::sum,
+     "The sum over all elements, or over an axis or several.\n\n>>> nc.Tensor([[1.0, 2.0], [3.0, "
+     "4.0]]).sum(axis=0).tolist()\n[4.0, 6.0]\n"},
+    {"mean", &ops::mean, "The average."},
+    {"max", &ops::max, "The largest; NaN if there is one."},
+    {"min", &ops::min, "The smallest; NaN if there is one."},
+    {"prod", &ops::prod, "The product."},
+    {"logsumexp", &ops::logsumexp, "log(sum(exp(x))), without overflow."},
+    {"reduce_sum", &ops::reduce_sum, "Another name of sum."},
 };
 
 Tensor apply_binary(Binary op, const OperandArg& a, const OperandArg& b) {
@@ -93,39 +100,71 @@ Tensor apply_binary(Binary op, const OperandArg& a, const OperandArg& b) {
   return op(left, right);
 }
 
+// Of ops that are functions and methods.
+constexpr struct {
+  const char* var = "The variance; correction 1 divides by n - 1.";
+  const char* argmax = "The place of the largest along an axis, the first of equal ones.";
+  const char* argmin = "The place of the smallest along an axis, the first of equal ones.";
+  const char* softmax =
+      "exp(x) / sum(exp(x)) along an axis.\n\n>>> nc.softmax(nc.Tensor([0.0, "
+      "0.0])).tolist()\n[0.5, 0.5]\n";
+  const char* log_softmax = "log(softmax(x)) along an axis.";
+  const char* cumsum = "Sums of all elements up to each, along an axis.";
+  const char* clamp = "Not below min, not above max.";
+  const char* leaky_relu = "x where it is positive, else slope * x.";
+  const char* elu = "x where it is positive, else alpha * (exp(x) - 1).";
+  const char* hard_tanh = "clamp(x, min, max).";
+  const char* gelu = "x times the normal distribution's share below x; tanh_form approximates it.";
+  const char* matmul =
+      "(..., M, K) @ (..., K, N); leading axes broadcast.\n\n>>> nc.matmul(nc.Tensor([[1.0, "
+      "2.0]]), nc.Tensor([[3.0], [4.0]])).tolist()\n[[11.0]]\n";
+  const char* topk =
+      "The k largest (or smallest) values along an axis, in order, and their places.";
+  const char* tril = "The lower triangle; 0 elsewhere.";
+  const char* triu = "The upper triangle; 0 elsewhere.";
+  const char* index_select = "Whole slices along an axis, by their indices.";
+  const char* gather = "One element along an axis for each index.";
+} kDoc;
+
 // Both a module and a class take these, the class as methods.
 template <class Scope>
 void add_shared(Scope& scope) {
-  for (const auto& op : kUnary) scope.def(op.name, op.function, "x"_a, unlocked());
+  for (const auto& op : kUnary) scope.def(op.name, op.function, "x"_a, unlocked(), op.doc);
   for (const auto& op : kReduce)
     scope.def(
         op.name,
         [f = op.function](const Tensor& x, const AxesArg& axis, bool keepdims) {
           return f(x, axis.axes, keepdims);
         },
-        "x"_a, "axis"_a.none() = nb::none(), "keepdims"_a = false, unlocked());
+        "x"_a, "axis"_a.none() = nb::none(), "keepdims"_a = false, unlocked(), op.doc);
   scope.def(
       "var",
       [](const Tensor& x, const AxesArg& axis, bool keepdims, double correction) {
         return ops::var(x, axis.axes, keepdims, correction);
       },
-      "x"_a, "axis"_a.none() = nb::none(), "keepdims"_a = false, "correction"_a = 1.0, unlocked());
-  scope.def("argmax", &ops::argmax, "x"_a, "axis"_a = -1, "keepdims"_a = false, unlocked());
-  scope.def("argmin", &ops::argmin, "x"_a, "axis"_a = -1, "keepdims"_a = false, unlocked());
-  scope.def("softmax", &ops::softmax, "x"_a, "axis"_a = -1, unlocked());
-  scope.def("log_softmax", &ops::log_softmax, "x"_a, "axis"_a = -1, unlocked());
-  scope.def("cumsum", &ops::cumsum, "x"_a, "axis"_a = -1, unlocked());
-  scope.def("clamp", &ops::clamp, "x"_a, "min"_a, "max"_a, unlocked());
-  scope.def("leaky_relu", &ops::leaky_relu, "x"_a, "slope"_a = 0.01, unlocked());
-  scope.def("elu", &ops::elu, "x"_a, "alpha"_a = 1.0, unlocked());
-  scope.def("hard_tanh", &ops::hard_tanh, "x"_a, "min"_a = -1.0, "max"_a = 1.0, unlocked());
-  scope.def("gelu", &ops::gelu, "x"_a, "tanh_form"_a = false, unlocked());
-  scope.def("matmul", &ops::matmul, "a"_a, "b"_a, unlocked());
-  scope.def("topk", &ops::topk, "x"_a, "k"_a, "axis"_a = -1, "largest"_a = true, unlocked());
-  scope.def("tril", &ops::tril, "x"_a, "diagonal"_a = 0, unlocked());
-  scope.def("triu", &ops::triu, "x"_a, "diagonal"_a = 0, unlocked());
-  scope.def("index_select", &ops::index_select, "x"_a, "axis"_a, "indices"_a, unlocked());
-  scope.def("gather", &ops::gather, "x"_a, "axis"_a, "indices"_a, unlocked());
+      "x"_a, "axis"_a.none() = nb::none(), "keepdims"_a = false, "correction"_a = 1.0, unlocked(),
+      kDoc.var);
+  scope.def("argmax", &ops::argmax, "x"_a, "axis"_a = -1, "keepdims"_a = false, unlocked(),
+            kDoc.argmax);
+  scope.def("argmin", &ops::argmin, "x"_a, "axis"_a = -1, "keepdims"_a = false, unlocked(),
+            kDoc.argmin);
+  scope.def("softmax", &ops::softmax, "x"_a, "axis"_a = -1, unlocked(), kDoc.softmax);
+  scope.def("log_softmax", &ops::log_softmax, "x"_a, "axis"_a = -1, unlocked(), kDoc.log_softmax);
+  scope.def("cumsum", &ops::cumsum, "x"_a, "axis"_a = -1, unlocked(), kDoc.cumsum);
+  scope.def("clamp", &ops::clamp, "x"_a, "min"_a, "max"_a, unlocked(), kDoc.clamp);
+  scope.def("leaky_relu", &ops::leaky_relu, "x"_a, "slope"_a = 0.01, unlocked(), kDoc.leaky_relu);
+  scope.def("elu", &ops::elu, "x"_a, "alpha"_a = 1.0, unlocked(), kDoc.elu);
+  scope.def("hard_tanh", &ops::hard_tanh, "x"_a, "min"_a = -1.0, "max"_a = 1.0, unlocked(),
+            kDoc.hard_tanh);
+  scope.def("gelu", &ops::gelu, "x"_a, "tanh_form"_a = false, unlocked(), kDoc.gelu);
+  scope.def("matmul", &ops::matmul, "a"_a, "b"_a, unlocked(), kDoc.matmul);
+  scope.def("topk", &ops::topk, "x"_a, "k"_a, "axis"_a = -1, "largest"_a = true, unlocked(),
+            kDoc.topk);
+  scope.def("tril", &ops::tril, "x"_a, "diagonal"_a = 0, unlocked(), kDoc.tril);
+  scope.def("triu", &ops::triu, "x"_a, "diagonal"_a = 0, unlocked(), kDoc.triu);
+  scope.def("index_select", &ops::index_select, "x"_a, "axis"_a, "indices"_a, unlocked(),
+            kDoc.index_select);
+  scope.def("gather", &ops::gather, "x"_a, "axis"_a, "indices"_a, unlocked(), kDoc.gather);
 }
 
 void bind_elementwise(nb::module_& m) {
@@ -135,7 +174,7 @@ void bind_elementwise(nb::module_& m) {
         [f = op.function](const OperandArg& a, const OperandArg& b) {
           return apply_binary(f, a, b);
         },
-        "a"_a, "b"_a);
+        "a"_a, "b"_a, op.doc);
   m.def(
       "prelu",
       [](const Tensor& x, const OperandArg& slope) {
@@ -143,7 +182,7 @@ void bind_elementwise(nb::module_& m) {
         Unlocked now;
         return ops::prelu(x, value);
       },
-      "x"_a, "slope"_a);
+      "x"_a, "slope"_a, "x where it is positive, else slope * x, where the slope may be a tensor.");
   m.def(
       "where",
       [](const Tensor& condition, const OperandArg& a, const OperandArg& b) {
@@ -151,19 +190,22 @@ void bind_elementwise(nb::module_& m) {
         Unlocked now;
         return ops::where(condition, left, right);
       },
-      "condition"_a, "a"_a, "b"_a);
+      "condition"_a, "a"_a, "b"_a,
+      "a where the condition is true, else b.\n\n"
+      ">>> x = nc.Tensor([-1.0, 2.0])\n>>> nc.ops.where(x > 0, x, 0.0).tolist()\n[0.0, 2.0]\n");
   m.def(
       "cast", [](const Tensor& x, const DTypeArg& dtype) { return ops::cast(x, dtype); }, "x"_a,
       "dtype"_a, unlocked(), "Saturates; NaN to a whole number is 0.");
   m.def(
-      "relu_", [](const Tensor& x) { return Tensor(ops::relu_(x)); }, "x"_a, unlocked());
+      "relu_", [](const Tensor& x) { return Tensor(ops::relu_(x)); }, "x"_a, unlocked(),
+      "relu in place.");
   m.def(
       "clamp_",
       [](const Tensor& x, double min, double max) { return Tensor(ops::clamp_(x, min, max)); },
-      "x"_a, "min"_a, "max"_a, unlocked());
+      "x"_a, "min"_a, "max"_a, unlocked(), "clamp in place.");
   m.def(
       "fill_", [](const Tensor& x, double value) { return Tensor(ops::fill_(x, value)); }, "x"_a,
-      "value"_a, unlocked());
+      "value"_a, unlocked(), "Every element becomes the value.");
   m.def("elementwise_binary", &ops::elementwise_binary, "a"_a, "b"_a, "expression"_a, unlocked(),
         "An expression over v0 and v1 with the macros of PRIMITIVE_PREAMBLE.\n\n"
         ">>> x = nc.Tensor([1.0, 2.0])\n"
@@ -173,37 +215,39 @@ void bind_elementwise(nb::module_& m) {
       [](const Tensor& x, double p, std::optional<std::uint64_t> seed) {
         return ops::dropout(x, p, seed ? *seed : nn::next_seed());
       },
-      "x"_a, "p"_a, "seed"_a = nb::none(), unlocked());
+      "x"_a, "p"_a, "seed"_a = nb::none(), unlocked(),
+      "0 with probability p, else x / (1 - p). A seed gives the same elements on every device.");
 }
 
 }  // namespace
 
 void add_op_methods(nb::class_<Tensor>& tensor) {
   // The first argument of a method has no name.
-  for (const auto& op : kUnary) tensor.def(op.name, op.function, unlocked());
+  for (const auto& op : kUnary) tensor.def(op.name, op.function, unlocked(), op.doc);
   for (const auto& op : kReduce)
     tensor.def(
         op.name,
         [f = op.function](const Tensor& x, const AxesArg& axis, bool keepdims) {
           return f(x, axis.axes, keepdims);
         },
-        "axis"_a.none() = nb::none(), "keepdims"_a = false, unlocked());
+        "axis"_a.none() = nb::none(), "keepdims"_a = false, unlocked(), op.doc);
   tensor
       .def(
           "var",
           [](const Tensor& x, const AxesArg& axis, bool keepdims, double correction) {
             return ops::var(x, axis.axes, keepdims, correction);
           },
-          "axis"_a.none() = nb::none(), "keepdims"_a = false, "correction"_a = 1.0, unlocked())
-      .def("argmax", &ops::argmax, "axis"_a = -1, "keepdims"_a = false, unlocked())
-      .def("argmin", &ops::argmin, "axis"_a = -1, "keepdims"_a = false, unlocked())
-      .def("softmax", &ops::softmax, "axis"_a = -1, unlocked())
-      .def("log_softmax", &ops::log_softmax, "axis"_a = -1, unlocked())
-      .def("cumsum", &ops::cumsum, "axis"_a = -1, unlocked())
-      .def("clamp", &ops::clamp, "min"_a, "max"_a, unlocked())
-      .def("gelu", &ops::gelu, "tanh_form"_a = false, unlocked())
-      .def("matmul", &ops::matmul, "other"_a, unlocked())
-      .def("topk", &ops::topk, "k"_a, "axis"_a = -1, "largest"_a = true, unlocked())
+          "axis"_a.none() = nb::none(), "keepdims"_a = false, "correction"_a = 1.0, unlocked(),
+          kDoc.var)
+      .def("argmax", &ops::argmax, "axis"_a = -1, "keepdims"_a = false, unlocked(), kDoc.argmax)
+      .def("argmin", &ops::argmin, "axis"_a = -1, "keepdims"_a = false, unlocked(), kDoc.argmin)
+      .def("softmax", &ops::softmax, "axis"_a = -1, unlocked(), kDoc.softmax)
+      .def("log_softmax", &ops::log_softmax, "axis"_a = -1, unlocked(), kDoc.log_softmax)
+      .def("cumsum", &ops::cumsum, "axis"_a = -1, unlocked(), kDoc.cumsum)
+      .def("clamp", &ops::clamp, "min"_a, "max"_a, unlocked(), kDoc.clamp)
+      .def("gelu", &ops::gelu, "tanh_form"_a = false, unlocked(), kDoc.gelu)
+      .def("matmul", &ops::matmul, "other"_a, unlocked(), kDoc.matmul)
+      .def("topk", &ops::topk, "k"_a, "axis"_a = -1, "largest"_a = true, unlocked(), kDoc.topk)
       .def(
           "fill_",
           [](nb::handle self, double value) {
@@ -212,7 +256,8 @@ void add_op_methods(nb::class_<Tensor>& tensor) {
             ops::fill_(x, value);
             return self;
           },
-          "value"_a, nb::sig("def fill_(self, value: float) -> Tensor"));
+          "value"_a, nb::sig("def fill_(self, value: float) -> Tensor"),
+          "Every element becomes the value.");
 }
 
 // Seconds per call of a unary op without Python in between, for bench/python_overhead.py.

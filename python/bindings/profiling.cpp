@@ -27,7 +27,7 @@ class Region {
 };
 
 void bind_timers(nb::module_& m) {
-  nb::class_<ProfileRecord>(m, "ProfileRecord")
+  nb::class_<ProfileRecord>(m, "ProfileRecord", "An event and the time that it took.")
       .def_ro("name", &ProfileRecord::name)
       .def_ro("duration_ms", &ProfileRecord::duration_ms);
   nb::class_<EventTimer>(m, "EventTimer", "Times events of a queue with profiling.")
@@ -45,7 +45,8 @@ void bind_timers(nb::module_& m) {
             Unlocked now;
             return timer.time_event(which, name);
           },
-          "event"_a, "name"_a = "");
+          "event"_a, "name"_a = "",
+          "Waits for an event, of pyopencl too; the time that the device took.");
   nb::class_<Region>(m, "timing_region",
                      "with timing_region(\"load\"): ... times a part of a program.")
       .def(
@@ -65,7 +66,7 @@ void bind_timers(nb::module_& m) {
 }
 
 void bind_summaries(nb::module_& m) {
-  nb::class_<KernelSummary>(m, "KernelSummary")
+  nb::class_<KernelSummary>(m, "KernelSummary", "The launches of a kernel together.")
       .def_ro("name", &KernelSummary::name)
       .def_ro("device", &KernelSummary::device)
       .def_ro("count", &KernelSummary::count)
@@ -75,24 +76,27 @@ void bind_summaries(nb::module_& m) {
       .def_ro("max_us", &KernelSummary::max_us)
       .def_ro("gflops", &KernelSummary::gflops)
       .def_ro("gbytes_per_s", &KernelSummary::gbytes_per_s);
-  nb::class_<RegionSummary>(m, "RegionSummary")
+  nb::class_<RegionSummary>(m, "RegionSummary", "The times of a region together.")
       .def_ro("name", &RegionSummary::name)
       .def_ro("count", &RegionSummary::count)
       .def_ro("total_ms", &RegionSummary::total_ms);
-  m.def("start_profiling", &start_profiling);
-  m.def("stop_profiling", &stop_profiling);
-  m.def("is_profiling", &is_profiling);
-  m.def("clear_profile", &clear_profile);
-  m.def("kernel_summary", &kernel_summary, unlocked());
-  m.def("region_summary", &region_summary, unlocked());
-  m.def("profile_report", &profile_report, unlocked());
+  m.def("start_profiling", &start_profiling,
+        "Records kernels and regions from now on, as NETCL_PROFILE does for a whole program.");
+  m.def("stop_profiling", &stop_profiling, "Ends the recording; what was recorded stays.");
+  m.def("is_profiling", &is_profiling, "Whether it records.");
+  m.def("clear_profile", &clear_profile, "Forgets what was recorded.");
+  m.def("kernel_summary", &kernel_summary, unlocked(),
+        "Per kernel, the most expensive first; waits for the work.");
+  m.def("region_summary", &region_summary, unlocked(),
+        "Per region, the most expensive first; waits for the work.");
+  m.def("profile_report", &profile_report, unlocked(), "Both summaries as a table.");
   m.def(
       "write_chrome_trace", [](const Path& path) { write_chrome_trace(path.string()); }, "path"_a,
-      unlocked());
+      unlocked(), "A trace for Perfetto or chrome://tracing.");
 }
 
 void bind_installation(nb::module_& m) {
-  m.def("cache_directory", &cache_directory);
+  m.def("cache_directory", &cache_directory, "Where compiled kernels and tuning results are kept.");
   m.def(
       "environment",
       [] {
@@ -102,13 +106,15 @@ void bind_installation(nb::module_& m) {
         return result;
       },
       "The environment variables of netcl with the values in force.");
-  nb::class_<ProgramCacheStats>(m, "ProgramCacheStats")
+  nb::class_<ProgramCacheStats>(m, "ProgramCacheStats", "Where programs came from.")
       .def_ro("memory_hits", &ProgramCacheStats::memory_hits)
       .def_ro("disk_hits", &ProgramCacheStats::disk_hits)
       .def_ro("compiled", &ProgramCacheStats::compiled)
       .def_ro("failed", &ProgramCacheStats::failed);
-  m.def("program_cache_stats", &program_cache_stats);
-  m.def("program_cache_clear", &program_cache_clear, unlocked());
+  m.def("program_cache_stats", &program_cache_stats,
+        "Where the programs of this process came from.");
+  m.def("program_cache_clear", &program_cache_clear, unlocked(),
+        "Removes the compiled kernels on disk; how many there were.");
   m.def("device_advice", &device_advice, unlocked(),
         "Which devices there are and, where none has OpenCL, what to install.");
   m.def(

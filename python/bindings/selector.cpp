@@ -154,7 +154,7 @@ void bind_config(nb::module_& m) {
                ", work_per_thread=" + std::to_string(c.work_per_thread) +
                ", vector_width=" + std::to_string(c.vector_width) + ")";
       });
-  nb::class_<KernelRule>(m, "KernelRule")
+  nb::class_<KernelRule>(m, "KernelRule", "A rule: which kernel, when, and why.")
       .def_ro("kernel", &KernelRule::kernel)
       .def_ro("source", &KernelRule::source, "\"user\" or \"builtin\"")
       .def_ro("when", &KernelRule::when)
@@ -176,7 +176,8 @@ void bind_typed(nb::class_<Selector>& selector) {
                  std::optional<DTypeArg> dtype, bool allow_vectorized) {
             return s.selector.select_matmul_kernel(M, N, K, type(dtype), allow_vectorized);
           },
-          "M"_a, "N"_a, "K"_a, "dtype"_a = nb::none(), "allow_vectorized"_a = true)
+          "M"_a, "N"_a, "K"_a, "dtype"_a = nb::none(), "allow_vectorized"_a = true,
+          "The KernelConfig for a problem of this size.")
       .def(
           "select_conv2d_kernel",
           [type](const Selector& s, std::int64_t batch, std::int64_t in, std::int64_t out,
@@ -189,20 +190,21 @@ void bind_typed(nb::class_<Selector>& selector) {
           },
           "batch"_a, "in_channels"_a, "out_channels"_a, "height"_a, "width"_a, "kernel_h"_a,
           "kernel_w"_a, "stride"_a = 1, "padding"_a = 0, "dtype"_a = nb::none(), "dilation"_a = 1,
-          "groups"_a = 1)
+          "groups"_a = 1, "The KernelConfig for a problem of this size.")
       .def(
           "select_elementwise_kernel",
           [type](const Selector& s, std::int64_t n, std::optional<DTypeArg> dtype,
                  bool vectorized) {
             return s.selector.select_elementwise_kernel(n, type(dtype), vectorized);
           },
-          "n"_a, "dtype"_a = nb::none(), "allow_vectorized"_a = true)
+          "n"_a, "dtype"_a = nb::none(), "allow_vectorized"_a = true,
+          "The KernelConfig for a problem of this size.")
       .def(
           "select_reduction_kernel",
           [](const Selector& s, std::int64_t n, const std::string& kind) {
             return s.selector.select_reduction_kernel(n, kind);
           },
-          "n"_a, "kind"_a = "sum")
+          "n"_a, "kind"_a = "sum", "The KernelConfig for a problem of this size.")
       .def(
           "select_batchnorm_kernel",
           [](const Selector& s, std::int64_t batch, std::int64_t channels, std::int64_t spatial,
@@ -210,7 +212,8 @@ void bind_typed(nb::class_<Selector>& selector) {
             return s.selector.select_batchnorm_kernel(batch, channels, spatial, training,
                                                       fuse_relu);
           },
-          "batch"_a, "channels"_a, "spatial"_a, "training"_a = true, "fuse_relu"_a = false);
+          "batch"_a, "channels"_a, "spatial"_a, "training"_a = true, "fuse_relu"_a = false,
+          "The KernelConfig for a problem of this size.");
 }
 
 }  // namespace
@@ -253,10 +256,12 @@ void bind_selector(nb::module_& m) {
       .def(
           "rules",
           [](const Selector& self, const std::string& op) { return self.selector.rules(op); },
-          "op_name"_a)
+          "op_name"_a, "Of an op, in the order in which they are tried.")
       .def_prop_ro("_rules", &rules_dict)
       .def_prop_ro("_builtins", &builtins_dict)
-      .def("clear_cache", [](Selector& self) { self.selector.clear_cache(); })
+      .def(
+          "clear_cache", [](Selector& self) { self.selector.clear_cache(); },
+          "Forgets the decisions (not the rules) and reads the environment again.")
       .def_prop_ro("profile", [](const Selector& self) { return self.selector.profile(); });
   bind_typed(selector);
   // One object for the process, so that _rules knows its conditions.
@@ -264,7 +269,7 @@ void bind_selector(nb::module_& m) {
   m.def(
       "select_matmul_config",
       [](std::int64_t M, std::int64_t N, std::int64_t K) { return select_matmul_config(M, N, K); },
-      "M"_a, "N"_a, "K"_a);
+      "M"_a, "N"_a, "K"_a, "The same by the process's selector.");
   m.def(
       "select_conv2d_config",
       [](std::int64_t batch, std::int64_t in, std::int64_t out, std::int64_t height,
@@ -274,7 +279,7 @@ void bind_selector(nb::module_& m) {
                                     padding);
       },
       "batch"_a, "in_channels"_a, "out_channels"_a, "height"_a, "width"_a, "kernel_h"_a,
-      "kernel_w"_a, "stride"_a = 1, "padding"_a = 0);
+      "kernel_w"_a, "stride"_a = 1, "padding"_a = 0, "The same by the process's selector.");
 }
 
 }  // namespace netcl::python

@@ -69,7 +69,10 @@ void add_factories(nb::class_<Tensor>& t) {
         new (self) Tensor(tensor_from(values, queue_or_active(device), dtype));
         if (requires_grad) self->set_requires_grad();
       },
-      "values"_a, "dtype"_a = nb::none(), "device"_a = nb::none(), "requires_grad"_a = false);
+      "values"_a, "dtype"_a = nb::none(), "device"_a = nb::none(), "requires_grad"_a = false,
+      "A copy of numbers, lists, arrays or another tensor on a device: a selector such as \"gpu\", "
+      "a queue or\n"
+      "a handle; without one on the active device.");
   t.def_static("from_host", &from_host, "queue_or_values"_a.none(), "values"_a = nb::none(),
                "dtype"_a = nb::none(), nb::kw_only(), "device"_a = nb::none(),
                "async_copy"_a = nb::none(), "use_pinned"_a = nb::none(),
@@ -86,22 +89,18 @@ void add_factories(nb::class_<Tensor>& t) {
       },
       "queue_or_shape"_a.none(), "shape"_a = nb::none(), "dtype"_a = nb::none(), nb::kw_only(),
       "device"_a = nb::none(), "Zeros.");
-  t.def_static(
-      "zeros",
-      [](nb::object shape, const OptionalDType& dtype, const OptionalQueue& device) {
-        return shaped(shape, nb::none(), device, [&](const Queue& queue, const Shape& sizes) {
-          return Tensor::from_shape(queue, sizes, dtype_or(dtype, DType::float32));
-        });
-      },
-      "shape"_a, "dtype"_a = nb::none(), nb::kw_only(), "device"_a = nb::none());
-  t.def_static(
-      "ones",
-      [](nb::object shape, const OptionalDType& dtype, const OptionalQueue& device) {
-        return shaped(shape, nb::none(), device, [&](const Queue& queue, const Shape& sizes) {
-          return Tensor::full(queue, sizes, 1, dtype_or(dtype, DType::float32));
-        });
-      },
-      "shape"_a, "dtype"_a = nb::none(), nb::kw_only(), "device"_a = nb::none());
+  const auto filled = [&t](const char* name, double value, const char* doc) {
+    t.def_static(
+        name,
+        [value](nb::object shape, const OptionalDType& dtype, const OptionalQueue& device) {
+          return shaped(shape, nb::none(), device, [&](const Queue& queue, const Shape& sizes) {
+            return Tensor::full(queue, sizes, value, dtype_or(dtype, DType::float32));
+          });
+        },
+        "shape"_a, "dtype"_a = nb::none(), nb::kw_only(), "device"_a = nb::none(), doc);
+  };
+  filled("zeros", 0, "Zeros.\n\n>>> nc.Tensor.zeros((2, 3)).shape\n(2, 3)\n");
+  filled("ones", 1, "Ones.");
   t.def_static(
       "full",
       [](nb::object shape, double value, const OptionalDType& dtype, const OptionalQueue& device) {
@@ -109,7 +108,8 @@ void add_factories(nb::class_<Tensor>& t) {
           return Tensor::full(queue, sizes, value, dtype_or(dtype, DType::float32));
         });
       },
-      "shape"_a, "value"_a, "dtype"_a = nb::none(), nb::kw_only(), "device"_a = nb::none());
+      "shape"_a, "value"_a, "dtype"_a = nb::none(), nb::kw_only(), "device"_a = nb::none(),
+      "The same value everywhere.");
   t.def_static(
       "empty",
       [](nb::object first, nb::object second, const OptionalDType& dtype,
@@ -131,7 +131,10 @@ void add_factories(nb::class_<Tensor>& t) {
                     : Tensor::arange(queue, 0, start, step, type);
       },
       "start"_a, "stop"_a = nb::none(), "step"_a = 1.0, "dtype"_a = nb::none(), nb::kw_only(),
-      "device"_a = nb::none());
+      "device"_a = nb::none(),
+      "start, start + step, ... below stop; with one argument from 0 to it. int64 unless told "
+      "otherwise.\n\n"
+      ">>> nc.Tensor.arange(3).tolist()\n[0, 1, 2]\n");
   t.def_static(
       "random",
       [](nb::object shape, std::optional<std::uint64_t> seed, const std::string& distribution,
@@ -152,21 +155,28 @@ void add_factories(nb::class_<Tensor>& t) {
 }
 
 void add_properties(nb::class_<Tensor>& t) {
-  t.def_prop_ro("shape", &Tensor::shape)
+  t.def_prop_ro("shape", &Tensor::shape, "The sizes: a tuple that also has numel().")
       .def_prop_ro(
           "strides", [](const Tensor& x) { return nb::tuple(nb::cast(x.strides())); },
           "In elements.")
-      .def_prop_ro("offset", &Tensor::offset)
+      .def_prop_ro("offset", &Tensor::offset, "Of the first element in the memory, in elements.")
       .def_prop_ro("size", &Tensor::numel, "The number of elements.")
-      .def_prop_ro("ndim", &Tensor::ndim)
-      .def_prop_ro("nbytes", &Tensor::nbytes)
-      .def_prop_ro("itemsize", [](const Tensor& x) { return size_of(x.dtype()); })
-      .def_prop_ro("dtype", &Tensor::dtype)
-      .def_prop_ro("queue", [](const Tensor& x) { return queue_to_python(x.queue()); })
-      .def_prop_ro("context",
-                   [](const Tensor& x) { return context_to_python(x.queue().context()); })
-      .def_prop_ro("device", &Tensor::device)
-      .def_prop_ro("backend", [](const Tensor& x) { return std::string(x.queue().backend()); })
+      .def_prop_ro("ndim", &Tensor::ndim, "The number of axes.")
+      .def_prop_ro("nbytes", &Tensor::nbytes, "Of all elements.")
+      .def_prop_ro(
+          "itemsize", [](const Tensor& x) { return size_of(x.dtype()); }, "Bytes of an element.")
+      .def_prop_ro("dtype", &Tensor::dtype,
+                   "The name of the element type; equals NumPy's dtype too.")
+      .def_prop_ro(
+          "queue", [](const Tensor& x) { return queue_to_python(x.queue()); },
+          "Where work on it is enqueued.")
+      .def_prop_ro(
+          "context", [](const Tensor& x) { return context_to_python(x.queue().context()); },
+          "The OpenCL context; None on the CPU backend.")
+      .def_prop_ro("device", &Tensor::device, "Where it is.")
+      .def_prop_ro(
+          "backend", [](const Tensor& x) { return std::string(x.queue().backend()); },
+          "\"cl\" or \"cpu\".")
       .def_prop_ro(
           "buffer",
           [](const Tensor& x) {
@@ -181,7 +191,9 @@ void add_properties(nb::class_<Tensor>& t) {
           },
           "The memory itself as an array on the CPU backend (bfloat16 as its bits); None "
           "elsewhere.")
-      .def_prop_ro("is_contiguous", [](const Tensor& x) { return x.is_contiguous(); })
+      .def_prop_ro(
+          "is_contiguous", [](const Tensor& x) { return x.is_contiguous(); },
+          "Without gaps, last axis fastest.")
       .def_prop_ro(
           "T",
           [](const Tensor& x) {
@@ -190,23 +202,27 @@ void add_properties(nb::class_<Tensor>& t) {
             return x.permute(axes);
           },
           "All axes in reverse.")
-      .def("numel", &Tensor::numel)
-      .def("shares_storage", &Tensor::shares_storage, "other"_a)
-      .def_prop_rw("requires_grad", &Tensor::requires_grad,
-                   [](Tensor& x, bool on) { x.set_requires_grad(on); })
+      .def("numel", &Tensor::numel, "The number of elements.")
+      .def("shares_storage", &Tensor::shares_storage, "other"_a,
+           "Whether both are views of the same memory.")
+      .def_prop_rw(
+          "requires_grad", &Tensor::requires_grad,
+          [](Tensor& x, bool on) { x.set_requires_grad(on); }, "Whether tapes follow it.")
       .def(
           "requires_grad_",
           [](nb::handle self, bool on) {
             nb::cast<Tensor&>(self).set_requires_grad(on);
             return self;
           },
-          "on"_a = true, nb::sig("def requires_grad_(self, on: bool = True) -> Tensor"))
+          "on"_a = true, nb::sig("def requires_grad_(self, on: bool = True) -> Tensor"),
+          "Lets tapes follow it, or not; the tensor itself.")
       .def_prop_rw(
           "grad", [](const Tensor& x) { return tensor_or_none(x.grad()); },
           [](const Tensor& x, std::optional<Tensor> gradient) {
             x.set_grad(gradient ? *gradient : Tensor());
           },
-          nb::for_setter(nb::arg("gradient").none()))
+          nb::for_setter(nb::arg("gradient").none()),
+          "What backward() has added up so far, or None.")
       .def("detach", &Tensor::detach, "The same memory, not followed by tapes.");
 }
 
@@ -231,9 +247,14 @@ void add_copies(nb::class_<Tensor>& t) {
             return shares ? numpy_view(x, false) : to_numpy(x);
           },
           "The values as an array: read-only memory of the tensor on the CPU backend, else a copy.")
-      .def("tolist", [](const Tensor& x) { return to_numpy(x).attr("tolist")(); })
-      .def("item", [](const Tensor& x) { return nb::object(to_numpy(x).attr("item")()); })
-      .def("wait", &Tensor::wait, unlocked())
+      .def(
+          "tolist", [](const Tensor& x) { return to_numpy(x).attr("tolist")(); },
+          "The values as lists of Python's numbers.")
+      .def(
+          "item", [](const Tensor& x) { return nb::object(to_numpy(x).attr("item")()); },
+          "The value of a tensor of one element, as a number of Python.")
+      .def("wait", &Tensor::wait, unlocked(),
+           "Until all work on its queue is done; Ctrl+C interrupts.")
       .def(
           "write",
           [](nb::handle self, nb::handle values) {
@@ -251,8 +272,8 @@ void add_copies(nb::class_<Tensor>& t) {
           },
           "values"_a, nb::sig("def write(self, values: typing.Any) -> Tensor"),
           "Replace the values in place; equal shapes, the dtype is converted.")
-      .def("clone", &Tensor::clone, unlocked())
-      .def("copy", &Tensor::clone, unlocked())
+      .def("clone", &Tensor::clone, unlocked(), "A copy with memory of its own.")
+      .def("copy", &Tensor::clone, unlocked(), "Another name of clone.")
       .def("__copy__", &Tensor::clone, unlocked())
       .def(
           "__deepcopy__",
@@ -263,10 +284,12 @@ void add_copies(nb::class_<Tensor>& t) {
             return copy;
           },
           "memo"_a)
-      .def("contiguous", &Tensor::contiguous, unlocked())
+      .def("contiguous", &Tensor::contiguous, unlocked(),
+           "Itself if it is contiguous, else a copy that is.")
       .def(
           "astype", [](const Tensor& x, const DTypeArg& dtype) { return x.astype(dtype); },
-          "dtype"_a, unlocked())
+          "dtype"_a, unlocked(),
+          "With another element type; saturates, NaN to a whole number is 0.")
       .def(
           "to",
           [](const Tensor& x, nb::handle where) {
@@ -305,17 +328,26 @@ void add_views(nb::class_<Tensor>& t) {
          return x.reshape(list);
        },
        "One size may be -1. Copies when it must.")
-      .def("view",
-           [](const Tensor& x, const nb::args& sizes) { return x.view(Shape(sizes_of(sizes))); })
       .def(
-          "flatten", [](const Tensor& x) { return x.reshape({-1}); }, unlocked())
-      .def("permute",
-           [](const Tensor& x, const nb::args& axes) { return x.permute(sizes_of(axes)); })
-      .def("transpose", &Tensor::transpose, "a"_a = -2, "b"_a = -1)
-      .def("expand",
-           [](const Tensor& x, const nb::args& sizes) { return x.expand(Shape(sizes_of(sizes))); })
-      .def("narrow", &Tensor::narrow, "axis"_a, "start"_a, "length"_a)
-      .def("select", &Tensor::select, "axis"_a, "index"_a)
+          "view",
+          [](const Tensor& x, const nb::args& sizes) { return x.view(Shape(sizes_of(sizes))); },
+          "Like reshape, but an error where it would have to copy.")
+      .def(
+          "flatten", [](const Tensor& x) { return x.reshape({-1}); }, unlocked(),
+          "With a single axis.")
+      .def(
+          "permute",
+          [](const Tensor& x, const nb::args& axes) { return x.permute(sizes_of(axes)); },
+          "The axes in another order; a view.")
+      .def("transpose", &Tensor::transpose, "a"_a = -2, "b"_a = -1, "Two axes exchanged; a view.")
+      .def(
+          "expand",
+          [](const Tensor& x, const nb::args& sizes) { return x.expand(Shape(sizes_of(sizes))); },
+          "Axes of size 1 repeated; a view.")
+      .def("narrow", &Tensor::narrow, "axis"_a, "start"_a, "length"_a,
+           "A part of one axis; a view.")
+      .def("select", &Tensor::select, "axis"_a, "index"_a,
+           "One place of an axis, which is dropped; a view.")
       .def(
           "squeeze",
           [](const Tensor& x, std::optional<std::int64_t> axis) {
@@ -325,8 +357,8 @@ void add_views(nb::class_<Tensor>& t) {
               if (x.shape()[i - 1] == 1) result = result.squeeze(i - 1);
             return result;
           },
-          "axis"_a = nb::none())
-      .def("unsqueeze", &Tensor::unsqueeze, "axis"_a);
+          "axis"_a = nb::none(), "Without axes of size 1, or without one of them; a view.")
+      .def("unsqueeze", &Tensor::unsqueeze, "axis"_a, "With another axis of size 1; a view.");
 }
 
 }  // namespace
@@ -341,14 +373,17 @@ void bind_tensor(nb::module_& m) {
                             ">>> x = nc.Tensor([[1, 2], [3, 4]], dtype=\"float32\")\n"
                             ">>> (x + 1).to_host().tolist()\n[[2.0, 3.0], [4.0, 5.0]]\n");
   nb::class_<AsyncHostArray>(m, "AsyncHostArray", "A download under way.")
-      .def("wait", [](AsyncHostArray& download) {
-        HostArray array;
-        {
-          Unlocked now;
-          array = download.wait();
-        }
-        return to_numpy(array);
-      });
+      .def(
+          "wait",
+          [](AsyncHostArray& download) {
+            HostArray array;
+            {
+              Unlocked now;
+              array = download.wait();
+            }
+            return to_numpy(array);
+          },
+          "The array, once it is complete.");
   add_factories(tensor);
   add_properties(tensor);
   add_copies(tensor);

@@ -10,7 +10,7 @@ using train::Evaluation;
 using train::Report;
 
 void bind_records(nb::module_& m) {
-  nb::class_<train::Point>(m, "Point")
+  nb::class_<train::Point>(m, "Point", "A point of the curves.")
       .def(
           "__init__",
           [](train::Point* self, std::int64_t step, double loss, double accuracy) {
@@ -20,7 +20,7 @@ void bind_records(nb::module_& m) {
       .def_ro("step", &train::Point::step)
       .def_ro("loss", &train::Point::loss)
       .def_ro("accuracy", &train::Point::accuracy);
-  nb::class_<train::EpochRecord>(m, "EpochRecord")
+  nb::class_<train::EpochRecord>(m, "EpochRecord", "Loss and accuracy of an epoch.")
       .def(
           "__init__",
           [](train::EpochRecord* self, std::int64_t epoch, double loss, double accuracy,
@@ -41,7 +41,7 @@ void bind_records(nb::module_& m) {
       .def_ro("test_loss", &train::EpochRecord::test_loss)
       .def_ro("test_accuracy", &train::EpochRecord::test_accuracy)
       .def_ro("seconds", &train::EpochRecord::seconds);
-  nb::class_<Evaluation>(m, "Evaluation")
+  nb::class_<Evaluation>(m, "Evaluation", "Loss, accuracy and confusion on test data.")
       .def(
           "__init__",
           [](Evaluation* self, double loss, double accuracy, std::int64_t samples,
@@ -107,13 +107,16 @@ void bind_train(nb::module_& parent) {
           [](const train::Classifier& classifier, const Path& path, bool resize) {
             return to_numpy(classifier.read_image(path.string(), resize));
           },
-          "path"_a, "resize"_a = false);
+          "path"_a, "resize"_a = false,
+          "A PNG or JPEG as the model wants it; another size is an error unless it may be "
+          "resized.");
   m.def(
       "evaluate_classifier",
       [](const train::Classifier& classifier, std::shared_ptr<data::Dataset> dataset,
          std::int64_t batch,
          int workers) { return train::evaluate(classifier, std::move(dataset), batch, workers); },
-      "classifier"_a, "dataset"_a, "batch"_a = 256, "workers"_a = 2, unlocked());
+      "classifier"_a, "dataset"_a, "batch"_a = 256, "workers"_a = 2, unlocked(),
+      "Loss, accuracy and confusion of a classifier on a dataset.");
 }
 
 }  // namespace netcl::python

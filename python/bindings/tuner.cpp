@@ -30,7 +30,7 @@ std::vector<WorkSize> sizes_of(nb::handle candidates) {
 }
 
 void bind_results(nb::module_& m) {
-  nb::class_<AutotuneCandidate>(m, "AutotuneCandidate")
+  nb::class_<AutotuneCandidate>(m, "AutotuneCandidate", "A local size and the time that it took.")
       .def_prop_ro("local_size",
                    [](const AutotuneCandidate& c) { return work_size_to_python(c.local_size); })
       .def_ro("runtime_us", &AutotuneCandidate::runtime_us)
@@ -68,7 +68,7 @@ void bind_group_tuner(nb::module_& m) {
       .def(
           "choose_local_size",
           [](const WorkGroupTuner& t, const DeviceArg& d) { return t.choose_local_size(d.get()); },
-          "device"_a)
+          "device"_a, "The largest power of two within max_local and the limit of the device.")
       .def(
           "global_local_sizes",
           [](const WorkGroupTuner& t, std::size_t items, std::optional<DeviceArg> device) {
@@ -76,7 +76,8 @@ void bind_group_tuner(nb::module_& m) {
                 t.global_local_sizes(items, device ? device->get() : Device());
             return nb::make_tuple(global, work_size_to_python(local));
           },
-          "n_items"_a, "device"_a = nb::none())
+          "n_items"_a, "device"_a = nb::none(),
+          "The items rounded up to a multiple of the local size, and the local size.")
       .def(
           "tune",
           [](const WorkGroupTuner& t, const QueueArg& queue, nb::object kernel,
@@ -149,15 +150,17 @@ void bind_autotuner(nb::module_& m) {
           "result",
           [](const Tuner& self, const std::string& name, const WorkSizeArg& global_size,
              const std::string& dtypes) { return self.tuner.result(name, global_size, dtypes); },
-          "name"_a, "global_size"_a, "dtypes"_a = "")
+          "name"_a, "global_size"_a, "dtypes"_a = "", "All that was measured of a kernel, or None.")
       .def_prop_ro("results", &results_dict, "(name, global size) -> what lookup gives")
       .def(
           "save", [](const Tuner& self, const Path& path) { self.tuner.save(path.string()); },
-          "path"_a, unlocked())
+          "path"_a, unlocked(), "Writes the results into a file, beside what is in it.")
       .def(
           "load", [](Tuner& self, const Path& path) { self.tuner.load(path.string()); }, "path"_a,
-          unlocked())
-      .def("clear", [](Tuner& self) { self.tuner.clear(); });
+          unlocked(), "Takes over the results of this device in a file of save().")
+      .def(
+          "clear", [](Tuner& self) { self.tuner.clear(); },
+          "Forgets the results, so that tune_all() measures again.");
 }
 
 }  // namespace

@@ -19,6 +19,7 @@ class Shape(tuple):
         return super().__new__(cls, map(operator.index, sizes))
 
     def numel(self) -> int:
+        """The number of elements."""
         count = 1
         for size in self:
             count *= size

@@ -132,6 +132,10 @@ class DataLoader:
         self._is_native = isinstance(dataset, Dataset) and collate is None
         self._idle: list[_Loader] = []
         self._has_length = hasattr(dataset, "__len__") and hasattr(dataset, "__getitem__")
+        if not hasattr(dataset, "__iter__") and not hasattr(dataset, "__getitem__"):
+            raise TypeError(
+                f"[DataLoader] it needs a dataset with len() and [index], or an iterable: {type(dataset).__name__}"
+            )
         if shuffle and not self._has_length:
             raise TypeError("[DataLoader] only a dataset with len() and [index] can be shuffled")
         if self._is_native:
@@ -140,6 +144,10 @@ class DataLoader:
     def __len__(self) -> int:
         count = len(self.dataset)
         return count // self.batch_size if self.drop_last else -(-count // self.batch_size)
+
+    def __repr__(self) -> str:
+        what = f"{len(self.dataset)} samples" if self._has_length else "an iterable"
+        return f"DataLoader({what}, batch_size={self.batch_size}, shuffle={self.shuffle})"
 
     def __iter__(self) -> Iterator[Any]:
         epoch = self.epoch

@@ -43,6 +43,7 @@ class Progress:
         return self
 
     def update(self, text: Callable[[], str] | str = "", count: int = 1) -> None:
+        """So many more are done."""
         self.done += count
         now = time.perf_counter()
         if self.show and now - self._shown >= 0.1:

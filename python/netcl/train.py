@@ -20,6 +20,7 @@ from ._netcl.train import (
 from . import nn, optim
 from .autograd import Tape, no_grad
 from .data import DataLoader, Dataset
+from .errors import ArgumentError
 from .progress import Progress
 
 __all__ = [
@@ -87,7 +88,8 @@ def fit(
         model.train()
         start, meter = time.perf_counter(), _Meter()
         with Progress(f"epoch {epoch}/{epochs}", _length(loader), progress) as bar:
-            for x, target in loader:
+            for batch in loader:
+                x, target = _pair(batch)
                 with Tape() as tape:
                     output = model(x)
                     value = loss(output, target)
@@ -126,7 +128,8 @@ def evaluate(
     loss = loss or nn.cross_entropy
     total, samples, answers, truths = 0.0, 0, [], []
     with _evaluating(model):
-        for x, target in _loader(data, batch_size, False, 0):
+        for batch in _loader(data, batch_size, False, 0):
+            x, target = _pair(batch)
             output = model(x)
             total += float(loss(output, target)) * len(x)
             samples += len(x)
@@ -160,6 +163,13 @@ def _evaluating(model: nn.Module) -> Iterator[None]:
 def _loader(data: Any, batch_size: int, shuffle: bool, seed: int) -> Any:
     is_dataset = hasattr(data, "__getitem__") and not isinstance(data, DataLoader)
     return DataLoader(data, batch_size, shuffle, seed=seed) if is_dataset else data
+
+
+def _pair(batch: Any) -> tuple[Tensor, Tensor]:
+    if isinstance(batch, (tuple, list)) and len(batch) == 2:
+        return batch[0], batch[1]
+    what = f"{len(batch)} parts" if isinstance(batch, (tuple, list)) else f"one {type(batch).__name__}"
+    raise ArgumentError(f"[fit] a batch must be a pair (x, target): {what}")
 
 
 def _length(loader: Any) -> int | None:

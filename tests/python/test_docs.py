@@ -1,6 +1,7 @@
 """The examples in docstrings and the Python blocks of the pages are run."""
 
 import doctest
+import enum
 import importlib
 import pkgutil
 import re
@@ -78,3 +79,31 @@ def test_docstrings_of_the_extension(name, text):
 def test_the_extension_has_examples():
     names = {name.split(".")[-1] for name, _ in extension_examples()}
     assert {"Tensor", "Tape", "Linear", "elementwise_binary", "from_host"} <= names
+
+
+def is_described(value):
+    """Whether help() says more than the signature, which the extension puts first."""
+    text = getattr(value, "__doc__", None) or ""
+    if type(value).__module__ == "nanobind" and not isinstance(value, type):
+        text = text.partition("\n\n")[2]
+    return bool(text.strip())
+
+
+def undescribed(scope, name):
+    """Public names of modules and classes of the package without a word on what they are."""
+    public = getattr(scope, "__all__", None) or [key for key in vars(scope) if not key.startswith("_")]
+    for key in sorted(public):
+        value = vars(scope)[key] if isinstance(scope, type) else getattr(scope, key)
+        is_class = isinstance(value, type)
+        if is_class and not value.__module__.startswith("netcl"):
+            continue
+        if (is_class or callable(value)) and not is_described(value):
+            yield f"{name}.{key}"
+        if is_class and not issubclass(value, (BaseException, enum.Enum)):
+            yield from undescribed(value, f"{name}.{key}")
+
+
+@pytest.mark.parametrize("module", [m for m in modules() if not m.__name__.split(".")[-1].startswith("_")],
+                         ids=lambda m: m.__name__)
+def test_help_has_something_to_say(module):
+    assert list(undescribed(module, module.__name__)) == []

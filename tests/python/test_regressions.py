@@ -160,3 +160,35 @@ def test_imported_by_another_thread():
             "import netcl\nprint(netcl.relu(netcl.Tensor([1.0])).tolist())")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout.strip() == "[1.0]" and done.stderr == ""
+
+
+def test_mistakes_of_newcomers_are_explained():
+    with nc.device("cpu"):
+        model, x = nn.Linear(2, 1), nc.Tensor.ones((3, 2))
+
+        class Empty(nn.Module):
+            pass
+
+        for mistake, kind, words in [
+            (lambda: nn.Sequential(model, 3), TypeError, "modules: 3"),
+            (lambda: Empty()(x), NotImplementedError, r"define forward\(\): Empty"),
+            (lambda: nn.Sequential(Empty())(x), NotImplementedError, r"define forward\(\): Empty"),
+            (lambda: nc.optim.Adam(model), TypeError, r"model\.parameters\(\)"),
+            (lambda: nc.optim.Adam([1.0]), TypeError, "float"),
+            (lambda: nc.optim.Adam([{"params": model.parameters(), "lr": 1.0}]), ValueError, "lr_scale.*'lr'"),
+            (lambda: nc.optim.Adam([{"lr_scale": 1.0}]), ValueError, "params"),
+            (lambda: nc.optim.clip_grad_norm([1.0], 1.0), TypeError, "type"),
+            (lambda: nc.data.DataLoader(5), TypeError, "iterable: int"),
+            (lambda: nc.fit(model, [1.0, 2.0]), ValueError, r"pair \(x, target\): one Tensor"),
+            (lambda: nc.fit(model, [(1.0, 2.0, 3.0)]), ValueError, "3 parts"),
+            (lambda: nc.train.evaluate(model, [1.0]), ValueError, "one Tensor"),
+        ]:
+            with pytest.raises(kind, match=words):
+                mistake()
+
+
+def test_texts_of_objects(on):
+    assert repr(nc.Tensor([[1.0, -2.5], [10.0, 0.0]])).startswith("Tensor([[  1., -2.5],\n        [ 10.,   0.]], shape=(2, 2)")
+    assert repr(nc.data.DataLoader([1, 2, 3], 2)) == "DataLoader(3 samples, batch_size=2, shuffle=False)"
+    assert "iterable" in repr(nc.data.DataLoader(iter([1])))
+    assert "CPU backend" in repr(nc.device.manager)

@@ -116,6 +116,20 @@ def test_operators_with_numbers_and_arrays(on):
         x + nc.Tensor([1.0, 2.0])
 
 
+def test_signs_of_logic_are_for_masks(on):
+    a, b = np.array([True, True, False]), np.array([True, False, False])
+    x, y = nc.Tensor(a), nc.Tensor(b)
+    for got, want in [(x & y, a & b), (x | y, a | b), (x ^ y, a ^ b), (~x, ~a), (a & y, a & b), (x & True, a & True)]:
+        assert got.dtype == "bool"
+        np.testing.assert_array_equal(got.to_host(), want)
+    whole = nc.Tensor([6, 5, 4])  # whose bits NumPy would combine
+    for wrong in (lambda: whole & 3, lambda: 3 | whole, lambda: whole ^ whole, lambda: ~whole, lambda: x & whole,
+                  lambda: np.bitwise_and(whole.to_host(), whole)):
+        with pytest.raises(TypeError, match="bool.*int64"):
+            wrong()
+    assert nc.ops.logical_and(whole, 0).tolist() == [False] * 3
+
+
 @pytest.mark.parametrize("dtype", ["int32", "int64", "uint8"])
 def test_whole_numbers_divide_as_in_python(on, dtype):
     values = np.array([7, 9, 0, 200], dtype)

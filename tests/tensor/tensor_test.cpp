@@ -187,13 +187,17 @@ TEST(Tensor, ItemWaitAndText) {
     EXPECT_EQ(Tensor::full(queue, {}, 4.5).item(), 4.5);
     EXPECT_EQ(Tensor::full(queue, {1, 1}, 3, DType::boolean).item(), 1);
     EXPECT_THROW(Tensor::from_shape(queue, {2}).item(), ShapeError);
-    const auto matrix = Tensor::arange(queue, 0, 4, 1, DType::int32).reshape({2, 2});
+    const auto matrix = Tensor::arange(queue, 0, 20, 5, DType::int32).reshape({2, 2});
     matrix.wait();
-    EXPECT_NE(matrix.to_string().find("[[0, 1],\n [2, 3]], shape=(2, 2), dtype=int32"),
-              std::string::npos)
+    EXPECT_NE(
+        matrix.to_string().find("Tensor([[ 0,  5],\n        [10, 15]], shape=(2, 2), dtype=int32"),
+        std::string::npos)
         << matrix.to_string();
     const auto large = Tensor::from_shape(queue, {2000}).to_string();
-    EXPECT_NE(large.find("0, 0, 0, ..., 0, 0, 0]"), std::string::npos) << large;
+    EXPECT_NE(large.find("0., 0., 0., ..., 0., 0., 0.]"), std::string::npos) << large;
+    const auto mixed = Tensor::from_host(queue, std::vector<float>{1, -INFINITY, 0.5f, 1e20f, NAN});
+    EXPECT_NE(mixed.to_string().find("[   1.,  -inf,   0.5, 1e+20,   nan]"), std::string::npos)
+        << mixed.to_string();
   });
 }
 

@@ -63,6 +63,7 @@ class ModuleList(Module):
             self.append(module)
 
     def append(self, module: Module) -> None:
+        """Another module at the end."""
         setattr(self, str(len(self)), module)
 
     def __len__(self) -> int:
@@ -75,30 +76,37 @@ class ModuleList(Module):
         return iter(self.children())
 
     def forward(self, *args: Any) -> Tensor:
+        """A list computes nothing by itself."""
         raise NotImplementedError("a ModuleList is called layer by layer")
 
 
 def ReLU() -> Activation:
+    """max(x, 0) as a layer."""
     return Activation("relu")
 
 
 def GELU(tanh_form: bool = False) -> Activation:
+    """x times the normal distribution function as a layer; tanh_form approximates it."""
     return Activation("gelu_tanh" if tanh_form else "gelu")
 
 
 def SiLU() -> Activation:
+    """x * sigmoid(x) as a layer."""
     return Activation("silu")
 
 
 def Sigmoid() -> Activation:
+    """1 / (1 + exp(-x)) as a layer."""
     return Activation("sigmoid")
 
 
 def Tanh() -> Activation:
+    """The hyperbolic tangent as a layer."""
     return Activation("tanh")
 
 
 def Softmax() -> Activation:
+    """softmax over the last axis as a layer."""
     return Activation("softmax")
 
 

@@ -41,6 +41,7 @@ class PrimitiveBuilder:
         self._builder = _PrimitiveBuilder(dtype, _largest(tuner))
 
     def elementwise_spec(self, name: str, arity: int, expression: str) -> KernelSpec:
+        """A spec that computes an expression over v0, v1, ... for each element."""
         return KernelSpec._from_native(self._builder.elementwise_spec(name, arity, expression))
 
     def build(self, context: Any, spec: KernelSpec):
