@@ -88,22 +88,28 @@ test-fusion: build  ## 1000 random graphs on the OpenCL device, fused and not (s
 	$(call say,test: fusion of random graphs)
 	@FUSION_GRAPHS=1000 build/release/bin/jit_test --gtest_filter='FusionProperty.*'
 
-# With the compiler and flags of the release preset, so that ccache knows most of it.
+# With the compiler and flags of the release preset, so that ccache knows most of it. WHEEL_PYTHON=/path/to/python3.13
+# makes and tests the wheel of another interpreter, in environments of its own.
+WHEEL_PYTHON ?=
+wheel_of := $(if $(WHEEL_PYTHON),-$(notdir $(WHEEL_PYTHON)))
 wheel: setup  ## build the Python wheel into build/dist
 	$(call say,wheel)
-	@rm -rf build/dist
-	@CXX="$${CXX:-c++}" $(PYTHON) -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation \
-	  -C cmake.define.NETCL_WERROR=ON -w build/dist .
-	@ls build/dist/*.whl
+	@rm -rf build/dist$(wheel_of)
+	@builder=$(PYTHON); if [ -n "$(WHEEL_PYTHON)" ]; then builder=build/wheel-builder$(wheel_of)/bin/python; \
+	  [ -x $$builder ] || $(WHEEL_PYTHON) -m venv build/wheel-builder$(wheel_of); \
+	  $$builder -m pip install --quiet --disable-pip-version-check "scikit-build-core>=0.10" "nanobind>=3.1,<4"; fi; \
+	CXX="$${CXX:-c++}" $$builder -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation \
+	  --config-settings=cmake.define.NETCL_WERROR=ON -w build/dist$(wheel_of) .
+	@ls build/dist$(wheel_of)/*.whl
 
 # A new environment that has never seen the sources; the tests are the same.
 test-wheel: wheel  ## install the wheel into a fresh environment and run the Python tests there
 	$(call say,test: the wheel in a fresh environment)
-	@rm -rf build/wheel-venv && python3 -m venv build/wheel-venv
-	@build/wheel-venv/bin/python -m pip install --quiet --disable-pip-version-check \
-	  "$$(echo build/dist/netcl-*.whl)[test]"
+	@rm -rf build/wheel-venv$(wheel_of) && $(or $(WHEEL_PYTHON),python3) -m venv build/wheel-venv$(wheel_of)
+	@build/wheel-venv$(wheel_of)/bin/python -m pip install --quiet --disable-pip-version-check \
+	  "$$(echo build/dist$(wheel_of)/netcl-*.whl)[test]"
 	@cd build && XDG_CACHE_HOME="$(CURDIR)/build/release/test-cache" PYTHONDONTWRITEBYTECODE=1 \
-	  wheel-venv/bin/python -m pytest -q -p no:cacheprovider "$(CURDIR)/tests/python"
+	  wheel-venv$(wheel_of)/bin/python -m pytest -q -p no:cacheprovider "$(CURDIR)/tests/python"
 
 test-faults: build  ## every OpenCL call of a session fails once with every plausible code
 	$(call say,test: faults)
