@@ -11,7 +11,10 @@ namespace {
 constexpr std::int64_t kSmallPanels = 64 << 10, kLargePanels = 256 << 10;  // bytes
 constexpr std::int64_t kShortestChunk = 8, kLongestChunk = 512;            // terms
 constexpr std::int64_t kFewestRows = 48, kMostParts = 64, kManyItems = 64;
+constexpr std::int64_t kPanelsTogether = 4;
 constexpr double kItemCycles = 1000;  // of starting a work-item
+constexpr double kTail = 0.35;        // of a work-item: cores do not run evenly
+constexpr double kLeftTiles = 0.5;    // what it costs to fetch the rows of a tile, in such tiles
 
 std::int64_t ceil_of(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
@@ -60,10 +63,13 @@ std::int64_t PanelCut::column_blocks(const ProductSize& size, const PanelTile& t
 
 PanelCut cut_product(const ProductSize& size, const PanelTile& tile, const PanelRoom& room,
                      std::int64_t cores, double pack_tiles) {
-  const auto longest = std::min(room.left_terms, (room.elements - room.slack) / tile.width());
+  const auto panels = ceil_of(size.columns, tile.width()), tiles = ceil_of(size.rows, tile.mr);
+  // Few panels all fit, so that the left factor is read once.
+  const auto together = std::clamp<std::int64_t>(panels, 1, kPanelsTogether);
+  const auto longest = std::max<std::int64_t>(
+      std::min(room.left_terms, (room.elements / together - room.slack) / tile.width()), 1);
   const auto chunks = std::max<std::int64_t>(ceil_of(size.terms, longest), 1);
   const auto terms = std::max<std::int64_t>(ceil_of(size.terms, chunks), 1);
-  const auto panels = ceil_of(size.columns, tile.width()), tiles = ceil_of(size.rows, tile.mr);
   const auto most = std::min(panels, room.elements / (terms * tile.width() + room.slack));
   // A tile takes as many cycles as it has pairs of accumulators for each term.
   const double tile_cycles = static_cast<double>(tile.mr * tile.nv * size.terms) / 2;
@@ -74,10 +80,13 @@ PanelCut cut_product(const ProductSize& size, const PanelTile& tile, const Panel
     for (std::int64_t parts = 1; parts <= std::min(tiles, kMostParts); parts += (parts + 3) / 4) {
       const auto tall = ceil_of(tiles, parts);
       const auto items = ceil_of(tiles, tall) * ceil_of(panels, wide) * size.batches;
+      const auto across = static_cast<double>(wide), down = static_cast<double>(tall);
       const double item_cycles =
-          static_cast<double>(wide) * (static_cast<double>(tall) + pack_tiles) * tile_cycles +
-          kItemCycles;
-      const double cycles = static_cast<double>(ceil_of(items, cores)) * item_cycles;
+          (across * (down + pack_tiles) + down * kLeftTiles) * tile_cycles + kItemCycles;
+      const double rounds =
+          std::max(static_cast<double>(ceil_of(items, cores)),
+                   static_cast<double>(items) / static_cast<double>(cores) + kTail);
+      const double cycles = rounds * item_cycles;
       if (cycles < best_cycles) best_cycles = cycles, best = {tall * tile.mr, wide, terms, strip};
       if (items > kManyItems * cores) break;  // finer cuts only cost
     }

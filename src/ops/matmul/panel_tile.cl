@@ -20,10 +20,10 @@ __attribute__((always_inline)) static inline void clear_tile(Tile* sum) {
   FOR_TILE(i, j) sum->of[i][j] = (ACCV)(0);
 }
 
-// Pointers to the rows of the left factor. Those from `rows` on repeat the last one.
+// Pointers to the rows of the left factor. Those from `rows` on repeat the first one.
 #define LEFT_ROWS(from, a, row, rows) \
   LEFT_SPACE const Left* from[MR];    \
-  _Pragma("unroll") for (int i = 0; i < MR; ++i) from[i] = (a) + min((long)i, (rows)-1) * (row)
+  _Pragma("unroll") for (int i = 0; i < MR; ++i) from[i] = (a) + (i < (rows) ? i * (row) : 0)
 
 // One term: an element of each row times the vectors of `values`.
 #define ADD_TERM(sum, from, at, values)                             \
