@@ -8,13 +8,14 @@
 namespace netcl {
 namespace {
 
-constexpr std::int64_t kSmallPanels = 64 << 10, kLargePanels = 256 << 10;  // bytes
-constexpr std::int64_t kShortestChunk = 8, kLongestChunk = 512;            // terms
+constexpr std::int64_t kSmallPanels = 64 << 10, kLargePanels = 512 << 10;  // bytes
+constexpr std::int64_t kShortestChunk = 8, kLongestChunk = 2048;           // terms
 constexpr std::int64_t kFewestRows = 48, kMostParts = 64, kManyItems = 64;
 constexpr std::int64_t kPanelsTogether = 4;
 constexpr double kItemCycles = 1000;  // of starting a work-item
 constexpr double kTail = 0.35;        // of a work-item: cores do not run evenly
-constexpr double kLeftTiles = 0.5;    // what it costs to fetch the rows of a tile, in such tiles
+// What it costs to fetch the rows of a tile, in such tiles: from near, or from memory.
+constexpr double kNearRows = 0.1, kFarRows = 0.5;
 
 std::int64_t ceil_of(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
@@ -64,10 +65,13 @@ std::int64_t PanelCut::column_blocks(const ProductSize& size, const PanelTile& t
 PanelCut cut_product(const ProductSize& size, const PanelTile& tile, const PanelRoom& room,
                      std::int64_t cores, double pack_tiles) {
   const auto panels = ceil_of(size.columns, tile.width()), tiles = ceil_of(size.rows, tile.mr);
-  // Few panels all fit, so that the left factor is read once.
-  const auto together = std::clamp<std::int64_t>(panels, 1, kPanelsTogether);
+  // Few long chunks rather than many panels side by side: between chunks all sums wait in memory.
+  // Only where all panels fit and the left factor is too large to stay near, it is read once.
+  const bool once =
+      panels <= kPanelsTogether && size.rows * size.terms > kPanelsTogether * room.elements;
   const auto longest = std::max<std::int64_t>(
-      std::min(room.left_terms, (room.elements / together - room.slack) / tile.width()), 1);
+      std::min(room.left_terms, (room.elements / (once ? panels : 1) - room.slack) / tile.width()),
+      1);
   const auto chunks = std::max<std::int64_t>(ceil_of(size.terms, longest), 1);
   const auto terms = std::max<std::int64_t>(ceil_of(size.terms, chunks), 1);
   const auto most = std::min(panels, room.elements / (terms * tile.width() + room.slack));
@@ -82,7 +86,8 @@ PanelCut cut_product(const ProductSize& size, const PanelTile& tile, const Panel
       const auto items = ceil_of(tiles, tall) * ceil_of(panels, wide) * size.batches;
       const auto across = static_cast<double>(wide), down = static_cast<double>(tall);
       const double item_cycles =
-          (across * (down + pack_tiles) + down * kLeftTiles) * tile_cycles + kItemCycles;
+          (across * (down + pack_tiles) + down * (once ? kFarRows : kNearRows)) * tile_cycles +
+          kItemCycles;
       const double rounds =
           std::max(static_cast<double>(ceil_of(items, cores)),
                    static_cast<double>(items) / static_cast<double>(cores) + kTail);

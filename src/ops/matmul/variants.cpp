@@ -15,7 +15,7 @@ constexpr const char* kGemv = "ops/matmul/gemv.cl";
 constexpr const char* kPacked = "ops/matmul/packed.cl";
 // What it costs to make a panel, in tiles multiplied with it: on the way while the first tile is
 // multiplied, or by transposing.
-constexpr double kPackRows = 0.5, kPackColumns = 1.5;
+constexpr double kPackRows = 2, kPackColumns = 3;
 constexpr std::int64_t kManyPages = 384;
 constexpr std::int64_t kStrip = 64;  // results that a CPU's work-item sums side by side
 
