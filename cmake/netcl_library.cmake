@@ -96,6 +96,20 @@ target_compile_features(netcl PUBLIC cxx_std_20)
 # No contraction of a*b+c into one FMA: results must not depend on what the host's compiler chose to fuse,
 # because the CPU backend and the references are compared bit for bit across machines.
 target_compile_options(netcl PRIVATE -ffp-contract=off)
+# Loops that are there for the processor's vectors: -O3 makes them, and nobody reads floating point flags. Built
+# for several instruction sets, of which one is taken at run time.
+foreach(set baseline avx2 avx512)
+  set(netcl_loop_flags -fno-math-errno -fno-trapping-math $<$<CONFIG:Release>:-O3>)
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+    if(set STREQUAL "avx2")
+      list(APPEND netcl_loop_flags -mavx2 -mbmi2)
+    elseif(set STREQUAL "avx512")
+      list(APPEND netcl_loop_flags -mavx2 -mbmi2 -mavx512f -mavx512bw -mavx512dq -mavx512vl)
+    endif()
+  endif()
+  set_source_files_properties("${PROJECT_SOURCE_DIR}/src/ops/softmax/row_math_${set}.cpp" PROPERTIES
+    COMPILE_OPTIONS "${netcl_loop_flags}")
+endforeach()
 target_include_directories(netcl PUBLIC
   "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>"
   "$<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/generated/include>"

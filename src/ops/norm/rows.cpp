@@ -215,14 +215,24 @@ struct RowStatistics {
   V mean = 0, inverse = 0;
   RowStatistics() = default;
   RowStatistics(const std::vector<V>& row, bool rms, double eps) {
-    const auto n = static_cast<std::int64_t>(row.size());
-    const auto at = [&](std::int64_t i) { return row[static_cast<std::size_t>(i)]; };
-    if (!rms) mean = sum_over<V>(n, at) / static_cast<V>(n);
-    const V squares =
-        sum_over<V>(n, [&](std::int64_t i) { return (at(i) - mean) * (at(i) - mean); });
+    const auto n = length_of(row);
+    if (!rms) mean = row_math::functions<V>().sum(row.data(), n) / static_cast<V>(n);
+    const V squares = row_math::functions<V>().squares(row.data(), n, mean);
     inverse = V(1) / std::sqrt(squares / static_cast<V>(n) + static_cast<V>(eps));
   }
 };
+
+// The elements of scale or shift that belong to a row, as many as it has.
+template <class V, int number, class T>
+const V* row_of(const NormPlan& plan, const T* values, std::int64_t row) {
+  const T* from = values + plan.channel(row, 0);
+  if constexpr (std::is_same_v<T, V>)
+    if (plan.span == 1) return from;
+  auto& all = scratch_row<V, number>(plan.n);
+  for (std::int64_t i = 0; i < plan.n; i += plan.span, ++from)
+    std::fill_n(all.begin() + i, plan.span, static_cast<V>(*from));
+  return all.data();
+}
 
 void host(const NormInfo& info, const OpCall& call) {
   const auto plan = plan_of(info.kind, call.inputs[0].shape(), call.attributes);
@@ -232,15 +242,14 @@ void host(const NormInfo& info, const OpCall& call) {
     const T* scale = call.has(1) ? input_data<T>(call, 1) : nullptr;
     const T* shift = call.has(2) ? input_data<T>(call, 2) : nullptr;
     for_rows({plan.rows, plan.n, 1}, [&](std::int64_t r, std::int64_t start) {
-      std::vector<V> row(static_cast<std::size_t>(plan.n));
+      auto& row = scratch_row<V>(plan.n);
       load_row(input_data<T>(call, 0) + start, 1, row);
       const RowStatistics<V> statistics(row, info.rms(), eps);
-      for (std::int64_t i = 0; i < plan.n; ++i) {
-        auto& v = row[static_cast<std::size_t>(i)];
-        v = (v - statistics.mean) * statistics.inverse;
-        if (scale != nullptr) v *= static_cast<V>(scale[plan.channel(r, i)]);
-        if (shift != nullptr) v += static_cast<V>(shift[plan.channel(r, i)]);
-      }
+      row_math::functions<V>().move(row.data(), plan.n, -statistics.mean, statistics.inverse);
+      if (scale != nullptr)
+        row_math::functions<V>().multiply(row.data(), row_of<V, 1>(plan, scale, r), plan.n);
+      if (shift != nullptr)
+        row_math::functions<V>().add(row.data(), row_of<V, 1>(plan, shift, r), plan.n);
       store_row(row, output_data<T>(call, 0) + start, 1);
     });
   });
@@ -267,23 +276,19 @@ class HostBackward {
 
  private:
   void dx_of(std::int64_t r, std::int64_t start) {
-    std::vector<V> x(static_cast<std::size_t>(plan_.n)), g(x.size());
+    auto &x = scratch_row<V>(plan_.n), &g = scratch_row<V, 1>(plan_.n);
     load_row(input_data<T>(call_, 0) + start, 1, x);
     load_row(input_data<T>(call_, 2) + start, 1, g);
     const RowStatistics<V> s(x, info_.rms(), call_.attributes.number("eps"));
     statistics_[static_cast<std::size_t>(r)] = s;
     if (scale_ != nullptr)
-      for (std::int64_t i = 0; i < plan_.n; ++i)
-        g[static_cast<std::size_t>(i)] *= static_cast<V>(scale_[plan_.channel(r, i)]);
+      row_math::functions<V>().multiply(g.data(), row_of<V, 2>(plan_, scale_, r), plan_.n);
     const auto n = static_cast<V>(plan_.n);
-    const auto at = [](const auto& v, std::int64_t i) { return v[static_cast<std::size_t>(i)]; };
-    const V share =
-        info_.rms() ? V(0) : sum_over<V>(plan_.n, [&](std::int64_t i) { return at(g, i); }) / n;
+    const V share = info_.rms() ? V(0) : row_math::functions<V>().sum(g.data(), plan_.n) / n;
     const V slope =
-        sum_over<V>(plan_.n, [&](std::int64_t i) { return at(g, i) * (at(x, i) - s.mean); }) *
-        s.inverse / n;
-    for (std::size_t i = 0; i < x.size(); ++i)
-      x[i] = s.inverse * (g[i] - share - (x[i] - s.mean) * s.inverse * slope);
+        row_math::functions<V>().moment(x.data(), plan_.n, s.mean, g.data()) * s.inverse / n;
+    row_math::functions<V>().norm_gradient(x.data(), g.data(), plan_.n, s.mean, s.inverse, share,
+                                           slope);
     store_row(x, output_data<T>(call_, 0) + start, 1);
   }
 
@@ -291,21 +296,31 @@ class HostBackward {
     std::vector<V> dscale(static_cast<std::size_t>(end - begin)), dshift(dscale.size());
     const auto per_group = plan_.n / plan_.span;
     for (std::int64_t b = 0; b < plan_.batch(); ++b)
-      for (auto c = begin; c < end; ++c) {
-        const auto row = b * plan_.groups + c / per_group;
-        const auto start = row * plan_.n + c % per_group * plan_.span;
-        const auto& s = statistics_[static_cast<std::size_t>(row)];
-        const T *x = input_data<T>(call_, 0) + start, *dy = input_data<T>(call_, 2) + start;
-        V along = 0, total = 0;
-        for (std::int64_t i = 0; i < plan_.span; ++i) {
-          along += static_cast<V>(dy[i]) * (static_cast<V>(x[i]) - s.mean);
-          total += static_cast<V>(dy[i]);
-        }
-        dscale[static_cast<std::size_t>(c - begin)] += along * s.inverse;
-        dshift[static_cast<std::size_t>(c - begin)] += total;
+      for (auto group = begin / per_group; group * per_group < end; ++group) {
+        const auto first = std::max(begin, group * per_group);
+        const auto last = std::min(end, (group + 1) * per_group);
+        add_row(b * plan_.groups + group, first - group * per_group, last - first,
+                dscale.data() + (first - begin), dshift.data() + (first - begin));
       }
     store_row(dscale, output_data<T>(call_, 1) + begin, 1);
     store_row(dshift, output_data<T>(call_, 2) + begin, 1);
+  }
+
+  // Adds what `count` channels of a row contribute.
+  void add_row(std::int64_t row, std::int64_t channel, std::int64_t count, V* dscale, V* dshift) {
+    const auto start = row * plan_.n + channel * plan_.span;
+    const auto& s = statistics_[static_cast<std::size_t>(row)];
+    auto &x = scratch_row<V>(count * plan_.span), &dy = scratch_row<V, 1>(count * plan_.span);
+    load_row(input_data<T>(call_, 0) + start, 1, x);
+    load_row(input_data<T>(call_, 2) + start, 1, dy);
+    if (plan_.span == 1)
+      return row_math::functions<V>().add_parameters(dscale, dshift, x.data(), dy.data(), count,
+                                                     s.mean, s.inverse);
+    for (std::int64_t c = 0; c < count; ++c) {
+      const V *from = x.data() + c * plan_.span, *g = dy.data() + c * plan_.span;
+      dscale[c] += row_math::functions<V>().moment(from, plan_.span, s.mean, g) * s.inverse;
+      dshift[c] += row_math::functions<V>().sum(g, plan_.span);
+    }
   }
 
   const NormInfo& info_;

@@ -100,16 +100,6 @@ void run_plain(const char* name, const OpCall& call, Team team) {
 
 // ---- host
 
-template <class V>
-struct RowSums {
-  V top, sum;
-  explicit RowSums(const std::vector<V>& row) : top(largest_of(row)) {
-    sum = sum_over<V>(static_cast<std::int64_t>(row.size()), [&](std::int64_t i) {
-      return std::exp(row[static_cast<std::size_t>(i)] - top);
-    });
-  }
-};
-
 std::int64_t label_at(const OpCall& call, std::int64_t row) {
   return call.inputs[1].dtype() == DType::int32 ? input_data<std::int32_t>(call, 1)[row]
                                                 : input_data<std::int64_t>(call, 1)[row];

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <algorithm>
+#include <type_traits>
 #include <vector>
 
 #include "base/parallel.h"
+#include "ops/softmax/row_math.h"
 #include "ops/softmax/rows.h"
 #include "tensor/convert.h"
 
@@ -30,11 +32,15 @@ T* output_data(const OpCall& call, std::size_t i) {
 
 template <class T, class V>
 void load_row(const T* from, std::int64_t step, std::vector<V>& row) {
+  if constexpr (std::is_same_v<T, V>)
+    if (step == 1) return void(std::copy_n(from, row.size(), row.begin()));
   for (std::size_t i = 0; i < row.size(); ++i)
     row[i] = static_cast<V>(from[static_cast<std::int64_t>(i) * step]);
 }
 template <class T, class V>
 void store_row(const std::vector<V>& row, T* to, std::int64_t step) {
+  if constexpr (std::is_same_v<T, V>)
+    if (step == 1) return void(std::copy(row.begin(), row.end(), to));
   for (std::size_t i = 0; i < row.size(); ++i)
     to[static_cast<std::int64_t>(i) * step] = convert_element<T>(row[i]);
 }
@@ -63,12 +69,26 @@ V sum_over(std::int64_t n, F&& f) {
   return lanes[0];
 }
 
-// NaN where one is NaN.
-template <class V>
-V largest_of(const std::vector<V>& row) {
-  V best = row.empty() ? V(0) : row[0];
-  for (const V v : row) best = (best != best) | (best > v) ? best : v;
-  return best;
+// Memory for a row, kept for the next one on this thread. Several of one owner have numbers.
+template <class V, int number = 0>
+std::vector<V>& scratch_row(std::int64_t n) {
+  thread_local std::vector<V> row;
+  row.resize(static_cast<std::size_t>(n));
+  return row;
 }
+
+template <class V>
+std::int64_t length_of(const std::vector<V>& row) {
+  return static_cast<std::int64_t>(row.size());
+}
+
+// The largest element and the sum of exp(x - it).
+template <class V>
+struct RowSums {
+  V top, sum;
+  explicit RowSums(const std::vector<V>& row)
+      : top(row_math::functions<V>().largest(row.data(), length_of(row))),
+        sum(row_math::functions<V>().sum_exp(row.data(), length_of(row), top)) {}
+};
 
 }  // namespace netcl

@@ -32,32 +32,31 @@ std::vector<TensorSpec> infer(const OpSpec& spec) {
   return {{spec.shape(0), spec.dtype()}};
 }
 
-// ---- rows, in doubles for the reference and in the compute type for the host
+// ---- host
 
 template <class V>
 void forward_row(Kind kind, std::vector<V>& row) {
-  const V top = largest_of(row);
-  const auto n = static_cast<std::int64_t>(row.size());
-  const auto at = [&](std::int64_t i) { return row[static_cast<std::size_t>(i)]; };
-  const V sum = sum_over<V>(n, [&](std::int64_t i) { return std::exp(at(i) - top); });
-  if (kind == Kind::softmax)
-    for (auto& v : row) v = std::exp(v - top) / sum;
-  else
-    for (auto& v : row) v = (v - top) - std::log(sum);
+  const auto n = length_of(row);
+  if (kind == Kind::softmax) {
+    const V sum = row_math::functions<V>().exponentials(
+        row.data(), n, row_math::functions<V>().largest(row.data(), n));
+    return row_math::functions<V>().move(row.data(), n, 0, 1 / sum);
+  }
+  const RowSums<V> sums(row);
+  row_math::functions<V>().move(row.data(), n, -sums.top, 1);
+  row_math::functions<V>().move(row.data(), n, -std::log(sums.sum), 1);
 }
 
 // y in `row`, which becomes dx.
 template <class V>
 void backward_row(Kind kind, std::vector<V>& row, const std::vector<V>& dy) {
-  const auto n = static_cast<std::int64_t>(row.size());
-  const auto at = [](const auto& v, std::int64_t i) { return v[static_cast<std::size_t>(i)]; };
-  if (kind == Kind::softmax_backward) {
-    const V sum = sum_over<V>(n, [&](std::int64_t i) { return at(row, i) * at(dy, i); });
-    for (std::size_t i = 0; i < row.size(); ++i) row[i] *= dy[i] - sum;
-  } else {
-    const V sum = sum_over<V>(n, [&](std::int64_t i) { return at(dy, i); });
-    for (std::size_t i = 0; i < row.size(); ++i) row[i] = dy[i] - std::exp(row[i]) * sum;
-  }
+  const auto n = length_of(row);
+  if (kind == Kind::softmax_backward)
+    row_math::functions<V>().softmax_gradient(
+        row.data(), dy.data(), n, row_math::functions<V>().dot(row.data(), dy.data(), n));
+  else
+    row_math::functions<V>().log_softmax_gradient(row.data(), dy.data(), n,
+                                                  row_math::functions<V>().sum(dy.data(), n));
 }
 
 void host(Kind kind, const OpCall& call) {
@@ -65,10 +64,10 @@ void host(Kind kind, const OpCall& call) {
   visit_floating(call.dtype(), [&]<class T>(T) {
     using V = arithmetic_t<T>;
     for_rows(plan, [&](std::int64_t, std::int64_t start) {
-      std::vector<V> row(static_cast<std::size_t>(plan.n)), dy;
+      auto& row = scratch_row<V>(plan.n);
       load_row(input_data<T>(call, 0) + start, plan.inner, row);
       if (is_backward(kind)) {
-        dy.resize(row.size());
+        auto& dy = scratch_row<V, 1>(plan.n);
         load_row(input_data<T>(call, 1) + start, plan.inner, dy);
         backward_row(kind, row, dy);
       } else {
