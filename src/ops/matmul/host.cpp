@@ -59,19 +59,35 @@ bool is_blas(const Rows<float>& rows, std::int64_t count, std::int64_t length) {
   return rows.row == 1 && (rows.column >= count || length <= 1);
 }
 
+// Where the sums go: into y itself where it can hold them, else into memory of their own.
 template <class V>
-void multiply(const MatmulPlan& plan, const Rows<V>& a, const Rows<V>& b, V* y) {
+struct Sums {
+  std::vector<V> own;
+  V* data;
+  std::int64_t row;
+
+  Sums(const MatmulPlan& plan, std::int64_t at) {
+    const bool in_place = plan.dtype() == dtype_of_type<V>::value && plan.y.column == 1 &&
+                          (plan.y.row >= plan.N || plan.M <= 1);
+    if (!in_place) own.resize(static_cast<std::size_t>(plan.M * plan.N));
+    data = in_place ? static_cast<V*>(plan.y.tensor.host_data()) + at : own.data();
+    row = in_place ? std::max(plan.y.row, plan.N) : plan.N;
+  }
+};
+
+template <class V>
+void multiply(const MatmulPlan& plan, const Rows<V>& a, const Rows<V>& b, const Sums<V>& y) {
   if constexpr (std::is_same_v<V, float>) {
     if (plan.K > 0 && is_blas(a, plan.M, plan.K) && is_blas(b, plan.K, plan.N) &&
         onednn::sgemm(plan.M, plan.N, plan.K, factor_of(a, plan.M, plan.K),
-                      factor_of(b, plan.K, plan.N), y, plan.N))
+                      factor_of(b, plan.K, plan.N), y.data, y.row))
       return;
   }
   const auto grain =
       std::max<std::int64_t>(1, (1 << 16) / std::max<std::int64_t>(1, plan.N * plan.K));
   parallel_for(plan.M, grain, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
-      V* row = y + i * plan.N;
+      V* row = y.data + i * y.row;
       std::fill_n(row, plan.N, V{0});
       for (std::int64_t k = 0; k < plan.K; ++k) {
         const V value = a.data[i * a.row + k * a.column];
@@ -86,8 +102,8 @@ void multiply(const MatmulPlan& plan, const Rows<V>& a, const Rows<V>& b, V* y) 
 }
 
 template <class V>
-void finish(const MatmulPlan& plan, const std::vector<V>& sums, const Tensor& residual,
-            std::int64_t at) {
+void finish(const MatmulPlan& plan, const Sums<V>& sums, const Tensor& residual, std::int64_t at) {
+  if (sums.own.empty() && !plan.bias && !residual && plan.activation == 0) return;
   visit_dtype(plan.dtype(), [&]<class T>(T) {
     auto* y = static_cast<T*>(plan.y.tensor.host_data()) + at;
     const auto* bias = plan.bias ? static_cast<const T*>(plan.bias.host_data()) : nullptr;
@@ -96,7 +112,7 @@ void finish(const MatmulPlan& plan, const std::vector<V>& sums, const Tensor& re
                  [&](std::int64_t begin, std::int64_t end) {
                    for (std::int64_t i = begin; i < end; ++i)
                      for (std::int64_t j = 0; j < plan.N; ++j) {
-                       V value = sums[static_cast<std::size_t>(i * plan.N + j)];
+                       V value = sums.data[i * sums.row + j];
                        if (bias != nullptr) value += convert_element<V>(bias[j]);
                        const auto place = i * plan.y.row + j * plan.y.column;
                        if (added != nullptr) value += convert_element<V>(added[place]);
@@ -108,7 +124,6 @@ void finish(const MatmulPlan& plan, const std::vector<V>& sums, const Tensor& re
 
 template <class V>
 void run(const MatmulPlan& plan) {
-  std::vector<V> sums(static_cast<std::size_t>(plan.M * plan.N));
   const auto residual = plan.dense_residual();
   for (std::int64_t outer = 0; outer < plan.outer; ++outer)
     for (std::int64_t inner = 0; inner < plan.inner; ++inner) {
@@ -117,7 +132,8 @@ void run(const MatmulPlan& plan) {
       };
       const auto a = rows_of<V>(plan.a, at(plan.a), plan.M, plan.K);
       const auto b = rows_of<V>(plan.b, at(plan.b), plan.K, plan.N);
-      multiply(plan, a, b, sums.data());
+      const Sums<V> sums(plan, at(plan.y));
+      multiply(plan, a, b, sums);
       finish(plan, sums, residual, at(plan.y));
     }
 }
