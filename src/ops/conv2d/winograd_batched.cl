@@ -1,10 +1,11 @@
 // Winograd's F(4x4, 3x3) for CPUs where the transformed inputs of all channels do not fit a core's
 // own cache: inputs and sums of all tiles lie in global memory, and in between are 36 products of
 // matrices (matmul/packed.cl).
-//   winograd_batched_inputs   x, a padded copy of whole tiles, to v (36, C, pitch), an item a
-//   channel winograd_batched_results  m (36, K, pitch) to y, an item a filter
-// tiles: (tiles of all images, down, across, pitch); a row of v or m has room for one vector more
-// than its tiles, rounded up to whole vectors. Needs T and ACC, vector_macros, ACTIVATION.
+//   winograd_batched_inputs   x to v (36, >= C, pitch), an item a channel
+//   winograd_batched_results  m (36, >= K, pitch) to y, an item a filter
+// tiles: (tiles of all images, down, across, pitch), step: of v or m, between the 36 places; a row
+// has room for one vector more than its tiles, rounded up to whole vectors. Needs T and ACC,
+// vector_macros, ACTIVATION.
 #include "ops/conv2d/epilogue.cl"
 #include "ops/conv2d/geometry.cl"
 #include "ops/lanes.cl"
@@ -14,18 +15,17 @@
 #include "ops/conv2d/winograd_tiles.cl"
 
 // device(winograd_batched_inputs, winograd_batched_results): CPU
-kernel void winograd_batched_inputs(global const ACC* x, global ACC* v, const long8 at,
-                                    const int16 g, const long4 tiles, const long2 image) {
+kernel void winograd_batched_inputs(global const T* x, global ACC* v, const long8 at, const int16 g,
+                                    const long4 tiles, const long step) {
   x += at.s0, v += at.s1;
   GEOMETRY(g);
   const long c = get_global_id(0);
   if (c >= C) return;
-  ACC rows_seen[6][ROW];
-  for (int r = 0; r < 6; ++r)
-    for (int i = 0; i < ROW; ++i) rows_seen[r][i] = (ACC)0;
-  const long limit = N * C * image.s0 * image.s1, step = C * tiles.s3;
+  SeenRows seen;
+  clear_rows(&seen);
   global ACC* to = v + c * tiles.s3;
-  transform_channel(x, limit, C, c, 0, tiles.s0, tiles, image, rows_seen, to, step);
+  transform_channel(x, (long)N * C * H * W, (int8)(C, H, W, PAD_H, PAD_W, 0, 0, 0), tiles, c, 0,
+                    tiles.s0, &seen, to, step);
   // The product computes whole vectors: with numbers, since denormal ones are slow.
   for (long place = 0; place < 36; ++place)
     for (long i = tiles.s0; i < tiles.s3; ++i) to[place * step + i] = (ACC)0;
@@ -33,7 +33,7 @@ kernel void winograd_batched_inputs(global const ACC* x, global ACC* v, const lo
 
 kernel void winograd_batched_results(global const ACC* m, global const T* b,
                                      global T* y RESIDUAL_PARAMETER, const long8 at, const int16 g,
-                                     const long4 tiles, const int has_bias) {
+                                     const long4 tiles, const long step, const int has_bias) {
   m += at.s0, b += at.s1, y += at.s2;
   MOVE_RESIDUAL(at.s3);
   GEOMETRY(g);
@@ -44,6 +44,6 @@ kernel void winograd_batched_results(global const ACC* m, global const T* b,
     const long lanes = min((long)VEC, tiles.s0 - first);
     TilePlace places[VEC];
     for (long i = 0; i < lanes; ++i) places[i] = place_of_tile(first + i, tiles, K, P, Q);
-    STORE_TILES(m + k * tiles.s3 + first, K * tiles.s3, places, lanes, k * P * Q, bias)
+    STORE_TILES(m + k * tiles.s3 + first, step, places, lanes, k * P * Q, bias)
   }
 }

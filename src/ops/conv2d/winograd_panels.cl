@@ -2,9 +2,8 @@
 // place of 144, all in one kernel. A work-group is one work-item: it transforms the inputs of
 // NR = NV * VEC tiles into 36 panels in local memory, which there is ordinary memory of the core's
 // own cache, and for MR filters at a time multiplies all 36 and transforms the sums back.
-// Dimensions: parts of the filters; panels of tiles. x is a padded copy whose rows and columns hold
-// whole tiles; u the filters of winograd_filters.cl. Needs T and ACC, MR, NV, VEC and its macros,
-// TERMS (the most channels), ACTIVATION.
+// Dimensions: parts of the filters; panels of tiles. u: the filters of winograd_filters.cl. Needs T
+// and ACC, MR, NV, VEC and its macros, TERMS (the most channels), ACTIVATION.
 #include "ops/conv2d/epilogue.cl"
 #include "ops/conv2d/geometry.cl"
 
@@ -17,11 +16,10 @@ typedef ACC Left;
 #include "ops/conv2d/winograd_tiles.cl"
 
 // device(winograd_panels): CPU
-// tiles: (tiles of all images, down, across, filters of a work-item); image: the padded copy's
-// height and width.
+// tiles: (tiles of all images, down, across, filters of a work-item).
 __attribute__((reqd_work_group_size(1, 1, 1))) kernel void winograd_panels(
-    global const ACC* x, global const ACC* u, global const T* b, global T* y RESIDUAL_PARAMETER,
-    const long8 at, const int16 g, const long4 tiles, const long2 image, const int has_bias) {
+    global const T* x, global const ACC* u, global const T* b, global T* y RESIDUAL_PARAMETER,
+    const long8 at, const int16 g, const long4 tiles, const int has_bias) {
   // A panel has slack behind its last channel, for transform_inputs.
   local ACC panels[36 * (TERMS * NR + VEC)];
   local ACC sums[36 * MR * NR];
@@ -30,15 +28,15 @@ __attribute__((reqd_work_group_size(1, 1, 1))) kernel void winograd_panels(
   GEOMETRY(g);
   const long first = get_global_id(1) * NR, count = min((long)NR, tiles.s0 - first);
   const long begin = get_global_id(0) * tiles.s3, end = min((long)K, begin + tiles.s3);
-  const long limit = N * C * image.s0 * image.s1, step = C * NR + VEC;
+  const long limit = (long)N * C * H * W, step = C * NR + VEC;
   TilePlace places[NR];
   for (long i = 0; i < count; ++i) places[i] = place_of_tile(first + i, tiles, K, P, Q);
-  ACC rows_seen[6][ROW];
-  for (int r = 0; r < 6; ++r)
-    for (int i = 0; i < ROW; ++i) rows_seen[r][i] = (ACC)0;
+  const int8 image = (int8)(C, H, W, PAD_H, PAD_W, 0, 0, 0);
+  SeenRows seen;
+  clear_rows(&seen);
   for (long c = 0; c < C; ++c) {
     local ACC* to = panels + c * NR;
-    transform_channel(x, limit, C, c, first, count, tiles, image, rows_seen, to, step);
+    transform_channel(x, limit, image, tiles, c, first, count, &seen, to, step);
     // Tiles that are not there.
     for (long place = 0; place < 36; ++place)
       for (long i = count; i < NR; ++i) to[place * step + i] = (ACC)0;

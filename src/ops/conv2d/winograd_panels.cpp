@@ -1,9 +1,8 @@
-// Winograd's F(4x4, 3x3) on CPUs: the filters' transform and a padded copy of x, then either one
-// kernel for the rest (conv2d.winograd_panels) or, where the transformed inputs of all channels are
-// too many for a core's cache, 36 products with transforms around (conv2d.winograd_batched).
+// Winograd's F(4x4, 3x3) on CPUs: the filters' transform, then either one kernel for the rest
+// (conv2d.winograd_panels) or, where the transformed inputs of all channels are too many for a
+// core's cache, 36 products with transforms around (conv2d.winograd_batched).
 #include "base/format.h"
 #include "ops/conv2d/gemm.h"
-#include "ops/conv2d/padded.h"
 #include "ops/matmul/plan.h"
 #include "ops/panels.h"
 
@@ -20,9 +19,6 @@ constexpr std::int64_t kTermStep = 32;  // local memory is made for a multiple o
 
 struct alignas(32) TileCounts {
   std::int64_t all, down, across, argument;  // the last as the kernel wants it
-};
-struct alignas(16) ImageSize {
-  std::int64_t height, width;
 };
 
 std::int64_t capacity(const ConvSizes& s) {
@@ -41,6 +37,10 @@ TileCounts tiles_of(const ConvSizes& s) {
   return {s.N * down * across, down, across, s.K};
 }
 
+// The same place of 36 matrices is written at once. Between two of them there is an odd number of
+// vectors: lines whose distance is a large power of two would drive each other out of the cache.
+std::int64_t odd(std::int64_t count) { return count | 1; }
+
 Tensor transformed_filters(const OpCall& call, const ConvSizes& s, std::int64_t vec) {
   const auto u = Tensor::empty(call.queue, {kPlaces, s.K, s.C}, compute_dtype(call.dtype()));
   const auto kernel =
@@ -55,10 +55,6 @@ Tensor transformed_filters(const OpCall& call, const ConvSizes& s, std::int64_t 
   return u;
 }
 
-ImageSize padded_size(const TileCounts& tiles) {
-  return {tiles.down * kTile + kPatch - kTile, tiles.across * kTile + kPatch - kTile};
-}
-
 void run(const OpCall& call, const VariantRun& with) {
   const auto s = sizes_of_forward(call);
   const auto epilogue = epilogue_of(call);
@@ -71,19 +67,16 @@ void run(const OpCall& call, const VariantRun& with) {
                define("TERMS", capacity(s));
       });
   auto tiles = tiles_of(s);
-  const auto image = padded_size(tiles);
-  const auto x = padded_images(call.queue, call.inputs[0], s, image.height, image.width);
   const auto u = transformed_filters(call, s, tile.vec);
   const auto panels = static_cast<std::int64_t>(ceil_div(tiles.all, tile.width()));
   // The inputs are transformed for each part of the filters again: only as many as the cores want.
   tiles.argument = panel_rows(s.K, panels, tile, device_profile(call.queue), 2);
   const auto geometry = s.geometry();
   OpArgs args;
-  args.tensor(x).tensor(u).tensor(epilogue.bias_or(call.inputs[1]));
+  args.tensor(call.inputs[0]).tensor(u).tensor(epilogue.bias_or(call.inputs[1]));
   epilogue.add_results(args, call.outputs[0])
       .by_value(&geometry, sizeof geometry)
       .by_value(&tiles, sizeof tiles)
-      .by_value(&image, sizeof image)
       .value(epilogue.has_bias())
       .enqueue(call.queue, kernel,
                {static_cast<std::int64_t>(ceil_div(s.K, tiles.argument)), panels}, {1, 1});
@@ -145,12 +138,10 @@ void run_batched(const OpCall& call, const VariantRun& with) {
   const auto acc = compute_dtype(call.dtype());
   const PanelTile tile(with);
   auto tiles = tiles_of(s);
-  const auto image = padded_size(tiles);
-  const auto x = padded_images(call.queue, call.inputs[0], s, image.height, image.width);
   const auto u = transformed_filters(call, s, tile.vec);
-  // Whole vectors, and one more that the transform may write.
+  // Whole vectors, and one more that the transform may write; an odd number of them.
   const auto columns = static_cast<std::int64_t>(ceil_div(tiles.all, tile.vec)) * tile.vec;
-  tiles.argument = columns + tile.vec;
+  tiles.argument = odd(columns / tile.vec + 1) * tile.vec;
   const auto& pitch = tiles.argument;
   const auto kernel = [&](const char* name) {
     return op_kernel(call.queue, {kBatched, name, {bit(call.dtype()), epilogue.bits(), tile.vec}},
@@ -160,22 +151,27 @@ void run_batched(const OpCall& call, const VariantRun& with) {
                      });
   };
   const auto geometry = s.geometry();
-  const auto v = Tensor::empty(call.queue, {kPlaces, s.C, pitch}, acc);
+  const auto matrices = [&](std::int64_t rows) {
+    return Tensor::empty(call.queue, {kPlaces, odd(rows), pitch}, acc);
+  };
+  const auto used = [&](const Tensor& all, std::int64_t rows) {
+    return all.narrow(1, 0, rows).narrow(2, 0, columns);
+  };
+  const auto v = matrices(s.C), m = matrices(s.K);
   OpArgs()
-      .tensor(x)
+      .tensor(call.inputs[0])
       .tensor(v)
       .by_value(&geometry, sizeof geometry)
       .by_value(&tiles, sizeof tiles)
-      .by_value(&image, sizeof image)
+      .value(odd(s.C) * pitch)
       .enqueue(call.queue, kernel("winograd_batched_inputs"), s.C, 1);
-  const auto m = Tensor::empty(call.queue, {kPlaces, s.K, pitch}, acc);
-  packed_product(call.queue, plan_matmul(u, v.narrow(2, 0, columns), m.narrow(2, 0, columns)),
-                 tile);
+  packed_product(call.queue, plan_matmul(u, used(v, s.C), used(m, s.K)), tile);
   OpArgs args;
   args.tensor(m).tensor(epilogue.bias_or(call.inputs[1]));
   epilogue.add_results(args, call.outputs[0])
       .by_value(&geometry, sizeof geometry)
       .by_value(&tiles, sizeof tiles)
+      .value(odd(s.K) * pitch)
       .value(epilogue.has_bias())
       .enqueue(call.queue, kernel("winograd_batched_results"), s.K, 1);
 }

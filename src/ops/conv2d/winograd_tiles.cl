@@ -1,7 +1,7 @@
 // Tiles of Winograd's F(4x4, 3x3) in vectors of VEC neighbours: what the kernels that hold them in
 // local memory (winograd_panels.cl) and in global memory (winograd_batched.cl) share.
-// Needs vector_macros and lanes.cl; TILE_SPACE, the address space of transformed inputs and sums;
-// SEEN, the most tiles that are transformed at a time.
+// Needs T and ACC, vector_macros and lanes.cl; TILE_SPACE, the address space of transformed inputs
+// and sums; SEEN, the most tiles that are transformed at a time.
 
 // One side of B^T d B: six values to six.
 #define TRANSFORM_INPUT(d0, d1, d2, d3, d4, d5, e0, e1, e2, e3, e4, e5)    \
@@ -27,7 +27,20 @@
     y3 = near_gap + (ACC)8 * far_gap + (m5);                   \
   }
 
-#define ROW (4 * SEEN + 4 + 4 * VEC)  // what SEEN tiles see of a row, and slack
+// What SEEN tiles see of six rows after the transform down, and slack: four columns for each tile.
+// The fifth and sixth of a tile are the first two of the next one, but not where a row of tiles
+// ends: `shared` is `own` with the end of each row in the place of the beginning of the next one.
+#define ROW (4 * SEEN + 4 + VEC)
+typedef struct {
+  ACC own[6][ROW], shared[6][ROW];
+} SeenRows;
+
+// Once, before it is used: what lies behind the last tile is computed with, and what was never
+// written may be denormal, which is slow.
+void clear_rows(SeenRows* seen) {
+  for (int r = 0; r < 6; ++r)
+    for (int i = 0; i < ROW; ++i) seen->own[r][i] = seen->shared[r][i] = (ACC)0;
+}
 
 // A vector of every fourth element of the 4 * VEC from p on, beginning with the first four each.
 #define SPLIT_BY_FOUR(p, d0, d1, d2, d3)                                              \
@@ -41,39 +54,66 @@
     d3 = (ACCV)(odd_low.odd, odd_high.odd);                                           \
   }
 
-// `tiles` neighbours of one row of tiles of one channel, which begin at x[from], into the 36
-// panels, `step` apart. Nothing at or behind `limit` is read. Writes whole vectors: up to VEC - 1
-// elements behind the tiles are overwritten.
-// `rows` is memory for it in which there are numbers: what lies behind the tiles is computed with,
-// and what was never written may be denormal, which is slow.
-void transform_inputs(global const ACC* x, long from, long limit, long width, long tiles,
-                      ACC rows[6][ROW], TILE_SPACE ACC* panels, long step) {
-  // First down, where neighbours are neighbours; the last vectors may read beyond the tiles.
-  for (long i = 0; i < 4 * tiles + 2; i += VEC) {
-    ACCV d[6], e[6];
-    if (from + 5 * width + i + VEC <= limit) {
+// VEC columns of six rows, `width` apart, through the transform down. Only the rows [top, bottom)
+// exist; nothing at or behind `limit` is read.
+static inline void transform_down(global const T* x, long from, long limit, long width, int top,
+                                  int bottom, ACCV e[6]) {
+  ACCV d[6];
+  if (from + (bottom - 1) * width + VEC <= limit) {
 #pragma unroll
-      for (int r = 0; r < 6; ++r) d[r] = VLOAD(0, x + from + r * width + i);
-    } else {
-      for (int r = 0; r < 6; ++r) {
-        ACC lanes[VEC];
-        for (int lane = 0; lane < VEC; ++lane) {
-          const long place = from + r * width + i + lane;
-          lanes[lane] = place < limit ? x[place] : (ACC)0;
-        }
-        d[r] = VLOAD(0, lanes);
+    for (int r = 0; r < 6; ++r)
+      d[r] = top <= r && r < bottom ? LOADV(x, from + r * width) : (ACCV)0;
+  } else {
+    for (int r = 0; r < 6; ++r) {
+      ACC lanes[VEC];
+      for (int lane = 0; lane < VEC; ++lane) {
+        const long place = from + r * width + lane;
+        lanes[lane] = top <= r && r < bottom && place < limit ? LOAD_T(x, place) : (ACC)0;
       }
+      d[r] = VLOAD(0, lanes);
     }
-    TRANSFORM_INPUT(d[0], d[1], d[2], d[3], d[4], d[5], e[0], e[1], e[2], e[3], e[4], e[5])
-#pragma unroll
-    for (int r = 0; r < 6; ++r) STORE_LANES(e[r], rows[r] + i);
   }
-  // Then across, for VEC tiles at a time; what lies behind the row is never kept.
+  TRANSFORM_INPUT(d[0], d[1], d[2], d[3], d[4], d[5], e[0], e[1], e[2], e[3], e[4], e[5])
+}
+
+static inline void keep_columns(const ACCV e[6], SeenRows* seen, long at) {
+#pragma unroll
+  for (int r = 0; r < 6; ++r) {
+    *(loose_lanes*)(seen->own[r] + at) = e[r];
+    *(loose_lanes*)(seen->shared[r] + at) = e[r];
+  }
+}
+
+// The columns that neighbours in one row of tiles see, the first of which would be x[from], to the
+// place `at`, behind those of another row. Only the rows [top, bottom) and the columns [left,
+// right) exist; the others are zero. The last vectors are written beyond the columns.
+void see_columns(global const T* x, long from, long limit, long width, int top, int bottom,
+                 long left, long right, long columns, SeenRows* seen, long at) {
+  ACC ends[6][2];
+  for (int r = 0; r < 6; ++r) ends[r][0] = seen->own[r][at], ends[r][1] = seen->own[r][at + 1];
+  ACCV e[6];
+#pragma unroll
+  for (int r = 0; r < 6; ++r) e[r] = (ACCV)0;
+  for (long i = 0; i < left; i += VEC) keep_columns(e, seen, at + i);
+  for (long i = left; i < right; i += VEC) {
+    transform_down(x, from + i, limit, width, top, bottom, e);
+    keep_columns(e, seen, at + i);
+  }
+#pragma unroll
+  for (int r = 0; r < 6; ++r) e[r] = (ACCV)0;
+  for (long i = right; i < columns; i += VEC) keep_columns(e, seen, at + i);
+  for (int r = 0; r < 6; ++r)
+    seen->shared[r][at] = ends[r][0], seen->shared[r][at + 1] = ends[r][1];
+}
+
+// The other side of the transform for all tiles that were seen, VEC at a time, into the 36 panels,
+// `step` apart. Writes whole vectors: up to VEC - 1 elements behind the tiles are overwritten.
+void transform_across(const SeenRows* seen, long tiles, TILE_SPACE ACC* panels, long step) {
   for (long t = 0; t < tiles; t += VEC)
     for (int r = 0; r < 6; ++r) {
       ACCV d0, d1, d2, d3, d4, d5, unused2, unused3, v[6];
-      SPLIT_BY_FOUR(rows[r] + 4 * t, d0, d1, d2, d3)
-      SPLIT_BY_FOUR(rows[r] + 4 * t + 4, d4, d5, unused2, unused3)
+      SPLIT_BY_FOUR(seen->own[r] + 4 * t, d0, d1, d2, d3)
+      SPLIT_BY_FOUR(seen->shared[r] + 4 * t + 4, d4, d5, unused2, unused3)
       TRANSFORM_INPUT(d0, d1, d2, d3, d4, d5, v[0], v[1], v[2], v[3], v[4], v[5])
 #pragma unroll
       for (int s = 0; s < 6; ++s)
@@ -81,8 +121,8 @@ void transform_inputs(global const ACC* x, long from, long limit, long width, lo
     }
 }
 
-// The 4x4 results of VEC tiles of one filter, tile after tile.
-void transform_sums(TILE_SPACE const ACC* sums, long step, ACC results[16][VEC]) {
+// The 4x4 results of VEC tiles of one filter: four rows, tile after tile.
+void transform_sums(TILE_SPACE const ACC* sums, long step, ACC results[4][4 * VEC]) {
   ACCV e[4][6];
 #pragma unroll
   for (int s = 0; s < 6; ++s)
@@ -92,10 +132,15 @@ void transform_sums(TILE_SPACE const ACC* sums, long step, ACC results[16][VEC])
                    e[1][s], e[2][s], e[3][s])
 #pragma unroll
   for (int r = 0; r < 4; ++r) {
-    ACCV v[4];
+    ACCV v[4], low, high, joined;
     TRANSFORM_SUMS(e[r][0], e[r][1], e[r][2], e[r][3], e[r][4], e[r][5], v[0], v[1], v[2], v[3])
-#pragma unroll
-    for (int s = 0; s < 4; ++s) STORE_LANES(v[s], results[r * 4 + s]);
+    loose_lanes* to = (loose_lanes*)results[r];
+    low.even = v[0].lo, low.odd = v[2].lo, high.even = v[1].lo, high.odd = v[3].lo;
+    joined.even = low.lo, joined.odd = high.lo, to[0] = joined;
+    joined.even = low.hi, joined.odd = high.hi, to[1] = joined;
+    low.even = v[0].hi, low.odd = v[2].hi, high.even = v[1].hi, high.odd = v[3].hi;
+    joined.even = low.lo, joined.odd = high.lo, to[2] = joined;
+    joined.even = low.hi, joined.odd = high.hi, to[3] = joined;
   }
 }
 
@@ -113,25 +158,38 @@ TilePlace place_of_tile(long tile, long4 tiles, int K, int P, int Q) {
   return place;
 }
 
-// The inputs of the tiles [first, first + count) of one channel, row of tiles after row, to `to`;
-// the places are `step` apart. Between two rows up to VEC - 1 elements are written twice.
-// x: a padded copy of `image` rows and columns whose tiles are whole.
-void transform_channel(global const ACC* x, long limit, int C, long c, long first, long count,
-                       long4 tiles, long2 image, ACC rows[6][ROW], TILE_SPACE ACC* to, long step) {
+// The inputs of the tiles [first, first + count) of channel c to `to`; the places are `step` apart.
+// tiles: (all, down, across); image: channels, height and width of x, padding down and across.
+void transform_channel(global const T* x, long limit, int8 image, long4 tiles, long c, long first,
+                       long count, SeenRows* seen, TILE_SPACE ACC* to, long step) {
+  const long height = image.s1, width = image.s2;
+  long n = first / (tiles.s1 * tiles.s2), down = first / tiles.s2 % tiles.s1;
+  long across = first % tiles.s2;
   for (long done = 0; done < count;) {
-    const long tile = first + done, across = tile % tiles.s2, down = tile / tiles.s2 % tiles.s1;
-    const long n = tile / (tiles.s1 * tiles.s2);
-    const long some = min(min(count - done, tiles.s2 - across), (long)SEEN);
-    transform_inputs(x, ((n * C + c) * image.s0 + down * 4) * image.s1 + across * 4, limit,
-                     image.s1, some, rows, to + done, step);
-    done += some;
+    const long block = min(count - done, (long)SEEN);
+    for (long tile = 0; tile < block;) {
+      const long some = min(block - tile, tiles.s2 - across), columns = 4 * some + 2;
+      const long h = down * 4 - image.s3, w = across * 4 - image.s4;
+      const long left = clamp(-w, 0L, columns), right = clamp(width - w, left, columns);
+      see_columns(x, ((n * image.s0 + c) * height + h) * width + w, limit, width,
+                  (int)clamp(-h, 0L, 6L), (int)clamp(height - h, 0L, 6L), left, right, columns,
+                  seen, 4 * tile);
+      tile += some;
+      across += some;
+      if (across == tiles.s2) {
+        across = 0;
+        if (++down == tiles.s1) down = 0, ++n;
+      }
+    }
+    transform_across(seen, block, to + done, step);
+    done += block;
   }
 }
 
 // The results of one filter for VEC tiles, of which `lanes` exist, into y.
 #define STORE_TILES(sums, step, tile_places, lanes, to_filter, bias)       \
   {                                                                        \
-    ACC results[16][VEC];                                                  \
+    ACC results[4][4 * VEC];                                               \
     transform_sums(sums, step, results);                                   \
     for (long lane = 0; lane < (lanes); ++lane) {                          \
       const TilePlace tile = (tile_places)[lane];                          \
@@ -139,11 +197,11 @@ void transform_channel(global const ACC* x, long limit, int C, long c, long firs
       if (tile.rows == 4 && tile.columns == 4) {                           \
         _Pragma("unroll") for (int r = 0; r < 4; ++r)                      \
             _Pragma("unroll") for (int s = 0; s < 4; ++s)                  \
-                FINISH(to + r * Q + s, results[r * 4 + s][lane] + (bias)); \
+                FINISH(to + r * Q + s, results[r][4 * lane + s] + (bias)); \
       } else {                                                             \
         for (int r = 0; r < tile.rows; ++r)                                \
           for (int s = 0; s < tile.columns; ++s)                           \
-            FINISH(to + r * Q + s, results[r * 4 + s][lane] + (bias));     \
+            FINISH(to + r * Q + s, results[r][4 * lane + s] + (bias));     \
       }                                                                    \
     }                                                                      \
   }
