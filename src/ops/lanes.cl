@@ -20,10 +20,12 @@ typedef ACCV __attribute__((aligned(sizeof(ACC)))) loose_lanes;
 #ifdef __has_builtin
 #if __has_builtin(__builtin_prefetch)
 #define FETCH(p) __builtin_prefetch((const void*)(size_t)(p))
+#define FETCH_TO_WRITE(p) __builtin_prefetch((const void*)(size_t)(p), 1)
 #endif
 #endif
 #ifndef FETCH
 #define FETCH(p)
+#define FETCH_TO_WRITE(p)
 #endif
 
 // Lane j of vector i becomes lane i of vector j: every step interleaves the halves.

@@ -2,11 +2,10 @@
 // is never written out. A work-group is one work-item: chunk after chunk of the taps, it gathers
 // those of cut.s1 panels of NR = NV * VEC pixels, also across rows and images, into local memory,
 // which there is ordinary memory that stays in the core's own cache, and multiplies cut.s0 filters
-// with them, tile after tile, strip by strip of cut.s3. Pixels come from x itself or from a padded
-// copy (pack.cl), so that no tap is tested. Dimensions: parts of the filters; blocks of panels;
-// groups. Needs T and ACC, MR, NV, VEC and its macros, ACTIVATION; PANEL_ELEMENTS of local memory.
-// cut.s2: the taps of a chunk; between chunks the sums wait in y, or with OWN_SUMS, where y is
-// rounded, in `sums`, which is laid out as y.
+// with them, tile after tile, strip by strip of cut.s3. Dimensions: parts of the filters; blocks of
+// panels; groups. Needs T and ACC, MR, NV, VEC and its macros, ACTIVATION; PANEL_ELEMENTS of local
+// memory. cut.s2: the taps of a chunk; between chunks the sums wait in y, or with OWN_SUMS, where y
+// is rounded, in `sums`, which is laid out as y.
 #include "ops/conv2d/epilogue.cl"
 #include "ops/conv2d/geometry.cl"
 
@@ -27,70 +26,100 @@ typedef ACC Left;
 
 // `count` pixels, at most NR, `step` apart in memory, from x[from]; nothing at or behind `limit` is
 // read. May write up to VEC - 1 elements more than asked for.
-static inline void gather(local ACC* to, global const ACC* x, long from, long limit, long count,
+static inline void gather(local ACC* to, global const T* x, long from, long limit, int count,
                           long step) {
-  long i = 0;
+  int i = 0;
   if (step == 1) {
-    for (; i < count && from + i + VEC <= limit; i += VEC)
-      STORE_LOCAL(LOAD_GLOBAL(x + from + i), to + i);
+    for (; i < count && from + i + VEC <= limit; i += VEC) STORE_LOCAL(LOADV(x, from + i), to + i);
   } else if (step == 2) {
     for (; i < count && from + 2 * i + 2 * VEC <= limit; i += VEC) {
-      const ACCV low = LOAD_GLOBAL(x + from + 2 * i), high = LOAD_GLOBAL(x + from + 2 * i + VEC);
+      const ACCV low = LOADV(x, from + 2 * i), high = LOADV(x, from + 2 * i + VEC);
       STORE_LOCAL((ACCV)(low.even, high.even), to + i);
     }
   }
-  for (; i < count; ++i) to[i] = x[from + i * step];
+  for (; i < count; ++i) to[i] = LOAD_T(x, from + i * step);
 }
 
-// A run of pixels, from column `column` of the panels on; `to` is the term's row of the first panel
-// and `panel` the distance of two, which has room for a vector between them.
-static inline void gather_run(local ACC* to, long panel, long column, global const ACC* x,
-                              long from, long limit, long count, long step) {
-  to += column / NR * panel;
-  long lane = column % NR;
-  while (count > 0) {
-    if (lane == 0 && step == 1 && count >= NR) {
-#pragma unroll
-      for (int j = 0; j < NV; ++j) STORE_LOCAL(LOAD_GLOBAL(x + from + j * VEC), to + j * VEC);
-      from += NR, count -= NR;
-    } else {
-      const long some = min(count, NR - lane);
-      gather(to + lane, x, from, limit, some, step);
-      from += some * step, count -= some;
-    }
-    lane = 0;
-    to += panel;
-  }
+// The same, zeros.
+static inline void clear(local ACC* to, int count) {
+  for (int i = 0; i < count; i += VEC) STORE_LOCAL((ACCV)0, to + i);
 }
 
-// A place in x or y: pixel q of row p of image n.
+// Neighbours in a row of the result and in one panel: their place in the panels, how many they are,
+// where the first one's window begins in the image, and where that would be in x.
+typedef struct {
+  int to, count, h, w;
+  long from;
+} Run;
+#define MOST_RUNS (2 * NR)
+#define NOWHERE (-(1 << 30))  // a row outside of any image
+
+// A place in y: pixel q of row p of image n.
 typedef struct {
   long n, p, q;
 } Pixel;
 
-// Taps [first_tap, first_tap + terms) of the pixels [first, first + columns) of all images into
-// panels: tap after tap, so that memory is read in long runs.
+// The pixels from `at` on, which is column `done` of `columns`, as runs: of whole panels, as many
+// as fit, what lies behind the last column included. Returns how many columns they are.
 // steps: of x, between images, channels, rows, taps down, taps across, pixels.
-void pack_pixels(local ACC* panels, global const ACC* x, long8 steps, long limit, Pixel first,
-                 long columns, int P, int Q, long first_tap, long terms, int R, int S) {
-  long c = first_tap / (R * S), r = first_tap / S % R, s = first_tap % S;
-  const long panel = terms * NR + VEC, end = (columns + NR - 1) / NR * NR;
-  for (long k = 0; k < terms; ++k) {
-    local ACC* to = panels + k * NR;
-    const long tap = c * steps.s1 + r * steps.s3 + s * steps.s4;
-    Pixel at = first;
-    for (long done = 0; done < columns;) {
-      const long count = min(columns - done, Q - at.q);
-      gather_run(to, panel, done, x, tap + at.n * steps.s0 + at.p * steps.s2 + at.q * steps.s5,
-                 limit, count, steps.s5);
-      done += count;
-      at.q = 0;
-      if (++at.p == P) at.p = 0, ++at.n;
+int find_runs(Run* runs, int* count, Pixel* at, int done, int columns, int panel, int16 g,
+              long8 steps) {
+  GEOMETRY(g);
+  const int begin = done;
+  for (*count = 0; done < columns && *count + NR <= MOST_RUNS;) {
+    const int end = min(columns, done + NR), to = done / NR * panel;
+    for (int lane = 0; done < end;) {
+      const int some = min(end - done, (int)(Q - at->q));
+      const int h = at->p * STRIDE_H - PAD_H, w = at->q * STRIDE_W - PAD_W;
+      const Run run = {to + lane, some, h, w, at->n * steps.s0 + (long)h * W + w};
+      runs[(*count)++] = run;
+      done += some, lane += some, at->q += some;
+      if (at->q == Q) {
+        at->q = 0;
+        if (++at->p == P) at->p = 0, ++at->n;
+      }
     }
-    for (long j = columns; j < end; ++j) to[j / NR * panel + j % NR] = (ACC)0;
-    if (++s == S) {
-      s = 0;
-      if (++r == R) r = 0, ++c;
+    if (done % NR != 0) {
+      const Run behind = {to + done % NR, NR - done % NR, NOWHERE, 0, 0};
+      runs[(*count)++] = behind;
+    }
+  }
+  return done - begin;
+}
+
+// Taps [tap0, tap0 + terms) of the pixels [first, first + columns) of all images into
+// panels, which have room for a vector between them: tap after tap, so that memory is read in long
+// runs.
+void pack_pixels(local ACC* panels, global const T* x, long8 steps, long limit, Pixel first,
+                 int columns, int16 g, long tap0, long terms) {
+  GEOMETRY(g);
+  Run runs[MOST_RUNS];
+  for (int done = 0, count; done < columns;) {
+    done += find_runs(runs, &count, &first, done, columns, terms * NR + VEC, g, steps);
+    long c = tap0 / (R * S), r = tap0 / S % R, s = tap0 % S;
+    for (long k = 0; k < terms; ++k) {
+      const long tap = c * steps.s1 + r * steps.s3 + s * steps.s4;
+      const int down = r * DIL_H, across = s * DIL_W;
+      for (int i = 0; i < count; ++i) {
+        const Run run = runs[i];
+        local ACC* to = panels + k * NR + run.to;
+        const int h = run.h + down, w = run.w + across;
+        if (h < 0 || h >= H) {
+          clear(to, run.count);
+        } else if (w >= 0 && w + (run.count - 1) * STRIDE_W < W) {
+          gather(to, x, run.from + tap, limit, run.count, steps.s5);
+        } else {
+          const int left = min(first_tap(w, STRIDE_W), run.count);
+          const int right = max(end_tap(w, STRIDE_W, W, run.count), left);
+          clear(to, left);
+          gather(to + left, x, run.from + tap + left * steps.s5, limit, right - left, steps.s5);
+          clear(to + right, run.count - right);
+        }
+      }
+      if (++s == S) {
+        s = 0;
+        if (++r == R) r = 0, ++c;
+      }
     }
   }
 }
@@ -98,7 +127,7 @@ void pack_pixels(local ACC* panels, global const ACC* x, long8 steps, long limit
 // steps.s6: of a group in x; s7: the elements of x. cut: filters, panels and taps of a work-item.
 // device(conv2d_packed): CPU
 __attribute__((reqd_work_group_size(1, 1, 1))) kernel void conv2d_packed(
-    global const ACC* x, global const ACC* w, global const T* b,
+    global const T* x, global const ACC* w, global const T* b,
     global T* y RESIDUAL_PARAMETER SUMS_PARAMETER, const long8 at, const int16 g, const long8 steps,
     const long4 cut, const int has_bias) {
   local ACC panels[PANEL_ELEMENTS];
@@ -120,8 +149,7 @@ __attribute__((reqd_work_group_size(1, 1, 1))) kernel void conv2d_packed(
   for (long k0 = 0; k0 < taps; k0 += cut.s2) {
     const long terms = min((long)cut.s2, taps - k0);
     const bool more = k0 + terms < taps;
-    pack_pixels(panels, x, steps, steps.s7 - group * steps.s6, pixel, last - first, P, Q, k0, terms,
-                R, S);
+    pack_pixels(panels, x, steps, steps.s7 - group * steps.s6, pixel, last - first, g, k0, terms);
     for (long top = begin; top < end; top += cut.s3) {
       const long bottom = min(top + cut.s3, end);
       local const ACC* panel = panels;
@@ -131,10 +159,12 @@ __attribute__((reqd_work_group_size(1, 1, 1))) kernel void conv2d_packed(
         for (long row = top; row < bottom; row += MR) {
           const long columns = min((long)NR, last - c);
           const long rows = min((long)MR, end - row), k = group * Kg + row;
+          const long to = (image * K + k) * pixels + place;
+          // The results' lines come while they are computed.
+          FOR_TILE(i, j) FETCH_TO_WRITE(y + to + i * pixels + j * VEC);
           Tile sum;
           clear_tile(&sum);
           multiply_tile(&sum, w + row * taps + k0, taps, 1, rows, panel, terms);
-          const long to = (image * K + k) * pixels + place;
           if (columns == NR && place + NR <= pixels) {
             if (k0 > 0) {
               FOR_TILE(i, j) {

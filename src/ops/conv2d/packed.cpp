@@ -1,7 +1,6 @@
 // conv2d.packed and conv2d.im2col: the same product, over rows of the image or over its columns.
 #include "base/format.h"
 #include "ops/conv2d/gemm.h"
-#include "ops/conv2d/padded.h"
 #include "ops/panels.h"
 
 namespace netcl::conv {
@@ -29,10 +28,6 @@ struct Packed {
   Packed(const OpCall& c, const VariantRun& with) : call(c), epilogue(epilogue_of(c)), tile(with) {}
 
   DType work_dtype() const { return compute_dtype(call.dtype()); }
-  KernelPtr prepare(const char* name) const {
-    return op_kernel(call.queue, {kPack, name, {bit(call.dtype())}},
-                     [&] { return t_and_acc(call.dtype()); });
-  }
   Rows rows_of_image(const ConvSizes& s) const;
   // Into `y` and from the epilogue's residual, both of the images of `rows`.
   void product(const Rows& rows, const Tensor& filters, const Tensor& y) const;
@@ -44,21 +39,17 @@ double pack_tiles(const ConvSizes& s, const PanelTile& tile) {
   return static_cast<double>(s.stride_w) / run;
 }
 
-Long8 steps_through(const ConvSizes& s, std::int64_t height, std::int64_t width) {
-  const auto plane = height * width;
-  return {{s.C * plane, plane, s.stride_h * width, s.dilation_h * width, s.dilation_w, s.stride_w,
+Long8 steps_through(const ConvSizes& s) {
+  const auto plane = s.H * s.W;
+  return {{s.C * plane, plane, s.stride_h * s.W, s.dilation_h * s.W, s.dilation_w, s.stride_w,
            s.group_channels() * plane, s.N * s.C * plane}};
 }
 
-// x as it is where no tap leaves it, else a padded copy.
 Rows Packed::rows_of_image(const ConvSizes& whole) const {
   auto s = whole;
-  const auto& x = call.inputs[0];
   // A filter of one tap and one step sees no rows: one long row has fewer ends.
   if (s.is_pointwise() && !s.is_strided() && !s.is_padded()) s.W = s.Q = s.H * s.W, s.H = s.P = 1;
-  if (!s.is_padded() && x.dtype() == work_dtype()) return {x, s, steps_through(s, s.H, s.W)};
-  const auto height = s.H + 2 * s.padding_h, width = s.W + 2 * s.padding_w;
-  return {padded_images(call.queue, x, s, height, width), s, steps_through(s, height, width)};
+  return {call.inputs[0], s, steps_through(s)};
 }
 
 void Packed::product(const Rows& rows, const Tensor& filters, const Tensor& y) const {
@@ -110,9 +101,11 @@ std::int64_t images_per_part(const ConvSizes& s, std::int64_t width, DType dtype
 Rows columns_of(const Packed& packed, const ConvSizes& s, std::int64_t first, std::int64_t images,
                 std::int64_t width) {
   const auto& call = packed.call;
-  const auto to = Tensor::empty(call.queue, {images, s.C * s.R * s.S, width}, packed.work_dtype());
+  const auto to = Tensor::empty(call.queue, {images, s.C * s.R * s.S, width}, call.dtype());
   const auto geometry = s.geometry();
-  enqueue_items(call.queue, packed.prepare("conv2d_im2col"),
+  const auto kernel = op_kernel(call.queue, {kPack, "conv2d_im2col", {bit(call.dtype())}},
+                                [&] { return t_and_acc(call.dtype()); });
+  enqueue_items(call.queue, kernel,
                 OpArgs()
                     .tensor(call.inputs[0])
                     .tensor(to)
@@ -124,7 +117,7 @@ Rows columns_of(const Packed& packed, const ConvSizes& s, std::int64_t first, st
   ConvSizes one;
   one.N = images, one.C = s.C * s.R * s.S, one.K = s.K, one.groups = s.groups;
   one.H = one.P = 1, one.W = one.Q = s.pixels();
-  return {to, one, steps_through(one, 1, width)};
+  return {to, one, steps_through(one)};
 }
 
 void run_im2col(const OpCall& call, const VariantRun& with) {
@@ -158,30 +151,6 @@ VariantSpace space(const OpCall& call, const ExtendedDeviceProfile&, const Kerne
 }
 
 }  // namespace
-
-Tensor padded_images(const Queue& queue, const Tensor& x, const ConvSizes& s, std::int64_t height,
-                     std::int64_t width) {
-  const auto to = Tensor::empty(queue, {s.N, s.C, height, width}, compute_dtype(x.dtype()));
-  const auto geometry = s.geometry();
-  const auto kernel = op_kernel(queue, {kPack, "conv2d_pad", {bit(x.dtype())}},
-                                [&] { return t_and_acc(x.dtype()); });
-  // A CPU copies a row per work-item, others an element.
-  const bool by_rows = device_profile(queue).is_cpu;
-  const auto group = static_cast<std::int64_t>(clamped_local(kernel, by_rows ? 1 : 64));
-  const auto rows = s.N * s.C * height;
-  OpArgs()
-      .tensor(x)
-      .tensor(to)
-      .by_value(&geometry, sizeof geometry)
-      .value(static_cast<std::int32_t>(height))
-      .value(static_cast<std::int32_t>(width))
-      .value(static_cast<std::int32_t>(by_rows ? width : 1))
-      .value(rows)
-      .enqueue(queue, kernel,
-               {static_cast<std::int64_t>(rounded_up(by_rows ? 1 : width, group)), rows},
-               {group, std::int64_t{1}});
-  return to;
-}
 
 OpVariant packed_variant() {
   return {"conv2d.packed", "CONV2D_PACKED", kPath, declines, run_packed, space};
