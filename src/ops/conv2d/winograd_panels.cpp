@@ -1,6 +1,8 @@
 // Winograd's F(4x4, 3x3) on CPUs: the filters' transform, then either one kernel for the rest
 // (conv2d.winograd_panels) or, where the transformed inputs of all channels are too many for a
 // core's cache, 36 products with transforms around (conv2d.winograd_batched).
+#include <limits>
+
 #include "base/format.h"
 #include "ops/conv2d/gemm.h"
 #include "ops/matmul/plan.h"
@@ -41,6 +43,35 @@ TileCounts tiles_of(const ConvSizes& s) {
 // vectors: lines whose distance is a large power of two would drive each other out of the cache.
 std::int64_t odd(std::int64_t count) { return count | 1; }
 
+// How one kernel does it all: the filters of a work-item, and how long all of them take.
+struct PanelWork {
+  std::int64_t filters;
+  double cycles;
+};
+
+// A work-item transforms its inputs for its own filters, so that fewer of them mean more
+// transforms; it reads their numbers once for all of its tiles.
+PanelWork panel_work(const ConvSizes& s, const PanelTile& tile, std::int64_t cores) {
+  constexpr double kInputs = 300, kResults = 100;  // cycles of the transforms of a vector of tiles
+  constexpr double kRead = 1.5;  // what it costs to fetch a filter, in vectors multiplied with it
+  constexpr double kTail = 0.35, kStart = 4000;  // of a work-item: cores do not run evenly
+  const auto channels = static_cast<double>(s.C), vectors = static_cast<double>(tile.nv);
+  const auto panels = static_cast<std::int64_t>(ceil_div(tiles_of(s).all, tile.width()));
+  const auto strips = static_cast<std::int64_t>(ceil_div(s.K, tile.mr));
+  PanelWork best{s.K, std::numeric_limits<double>::infinity()};
+  for (std::int64_t parts = 1; parts <= std::min(strips, 4 * cores); ++parts) {
+    const auto filters = static_cast<std::int64_t>(ceil_div(strips, parts)) * tile.mr;
+    const auto rows = static_cast<double>(std::min(filters, s.K));
+    const auto items = panels * static_cast<std::int64_t>(ceil_div(s.K, filters));
+    const double rounds = std::max(static_cast<double>(ceil_div(items, cores)),
+                                   static_cast<double>(items) / static_cast<double>(cores) + kTail);
+    const double cycles = rounds * (kPlaces / 2.0 * channels * rows * (vectors + kRead) +
+                                    vectors * (channels * kInputs + rows * kResults) + kStart);
+    if (cycles < best.cycles) best = {filters, cycles};
+  }
+  return best;
+}
+
 Tensor transformed_filters(const OpCall& call, const ConvSizes& s, std::int64_t vec) {
   const auto u = Tensor::empty(call.queue, {kPlaces, s.K, s.C}, compute_dtype(call.dtype()));
   const auto kernel =
@@ -69,8 +100,7 @@ void run(const OpCall& call, const VariantRun& with) {
   auto tiles = tiles_of(s);
   const auto u = transformed_filters(call, s, tile.vec);
   const auto panels = static_cast<std::int64_t>(ceil_div(tiles.all, tile.width()));
-  // The inputs are transformed for each part of the filters again: only as many as the cores want.
-  tiles.argument = panel_rows(s.K, panels, tile, device_profile(call.queue), 2);
+  tiles.argument = panel_work(s, tile, device_profile(call.queue).compute_units).filters;
   const auto geometry = s.geometry();
   OpArgs args;
   args.tensor(call.inputs[0]).tensor(u).tensor(epilogue.bias_or(call.inputs[1]));
@@ -102,8 +132,8 @@ std::string declines(const OpCall& call, const ExtendedDeviceProfile& profile) {
   return not_3x3(s);
 }
 
-// As many vectors of tiles as give every core two panels that stay in its cache; the rows fill the
-// registers beside them.
+// As many vectors of tiles as end first and stay in the core's cache; the rows fill the registers
+// beside them.
 VariantSpace space(const OpCall& call, const ExtendedDeviceProfile& profile,
                    const KernelConfig& config) {
   const auto s = sizes_of_forward(call);
@@ -116,14 +146,20 @@ VariantSpace space(const OpCall& call, const ExtendedDeviceProfile& profile,
   auto vec = space.defaults["VEC"];
   while (vec > 2 && local_bytes(s, 4, vec, acc) > room) vec /= 2;
   const std::int64_t most = config.tile_n / config.vector_width, sums = config.tile_m * most;
-  std::int64_t vectors = most;
-  const auto rows = [&] { return vectors == 1 ? sums / 2 : sums / vectors; };
-  while (vectors > 1 && (local_bytes(s, rows(), vectors * vec, acc) > std::min(room, kCache) ||
-                         tiles < 2 * profile.compute_units * vectors * vec))
-    --vectors;
-  const auto few = local_bytes(s, rows(), vectors * vec, acc) > room;
+  const auto tile_of = [&](std::int64_t vectors) {
+    return PanelTile(vectors == 1 ? sums / 2 : sums / vectors, vectors, vec);
+  };
+  auto best = tile_of(1);
+  for (std::int64_t vectors = 2; vectors <= most; ++vectors) {
+    const auto tile = tile_of(vectors);
+    if (local_bytes(s, tile.mr, tile.width(), acc) <= std::min(room, kCache) &&
+        panel_work(s, tile, profile.compute_units).cycles <
+            panel_work(s, best, profile.compute_units).cycles)
+      best = tile;
+  }
+  const auto few = local_bytes(s, best.mr, best.width(), acc) > room;
   space.tunables = {{"MR", {4, 6, 8, 12}}, {"NV", {1, 2, 3}}, {"VEC", {vec}}};
-  space.defaults = {{"MR", few ? 4 : rows()}, {"NV", vectors}, {"VEC", vec}};
+  space.defaults = {{"MR", few ? 4 : best.mr}, {"NV", best.nv}, {"VEC", vec}};
   space.declines = [s, acc, room](const Parameters& p) {
     const auto bytes = local_bytes(s, p.at("MR"), p.at("NV") * p.at("VEC"), acc);
     return bytes > room ? fmt::format("{} bytes of local memory, the device has {}", bytes, room)
