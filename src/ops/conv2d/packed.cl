@@ -25,14 +25,19 @@ typedef ACC Left;
 #endif
 
 // `count` pixels, at most NR, `step` apart in memory, from x[from]; nothing at or behind `limit` is
-// read. May write up to VEC - 1 elements more than asked for.
+// read. May write up to VEC - 1 elements more than asked for. Memory `ahead` is needed soon.
 static inline void gather(local ACC* to, global const T* x, long from, long limit, int count,
-                          long step) {
+                          long step, long ahead) {
   int i = 0;
   if (step == 1) {
-    for (; i < count && from + i + VEC <= limit; i += VEC) STORE_LOCAL(LOADV(x, from + i), to + i);
+    for (; i < count && from + i + VEC <= limit; i += VEC) {
+      FETCH(x + from + i + ahead);
+      STORE_LOCAL(LOADV(x, from + i), to + i);
+    }
   } else if (step == 2) {
     for (; i < count && from + 2 * i + 2 * VEC <= limit; i += VEC) {
+      FETCH(x + from + 2 * i + ahead);
+      FETCH(x + from + 2 * i + VEC + ahead);
       const ACCV low = LOADV(x, from + 2 * i), high = LOADV(x, from + 2 * i + VEC);
       STORE_LOCAL((ACCV)(low.even, high.even), to + i);
     }
@@ -94,6 +99,8 @@ void pack_pixels(local ACC* panels, global const T* x, long8 steps, long limit, 
                  int columns, int16 g, long tap0, long terms) {
   GEOMETRY(g);
   Run runs[MOST_RUNS];
+  // Taps of a channel see the same rows; the next ones are far away.
+  const long ahead = steps.s1 * (R * S == 1 ? 4 : 1);
   for (int done = 0, count; done < columns;) {
     done += find_runs(runs, &count, &first, done, columns, terms * NR + VEC, g, steps);
     long c = tap0 / (R * S), r = tap0 / S % R, s = tap0 % S;
@@ -107,12 +114,13 @@ void pack_pixels(local ACC* panels, global const T* x, long8 steps, long limit, 
         if (h < 0 || h >= H) {
           clear(to, run.count);
         } else if (w >= 0 && w + (run.count - 1) * STRIDE_W < W) {
-          gather(to, x, run.from + tap, limit, run.count, steps.s5);
+          gather(to, x, run.from + tap, limit, run.count, steps.s5, ahead);
         } else {
           const int left = min(first_tap(w, STRIDE_W), run.count);
           const int right = max(end_tap(w, STRIDE_W, W, run.count), left);
           clear(to, left);
-          gather(to + left, x, run.from + tap + left * steps.s5, limit, right - left, steps.s5);
+          gather(to + left, x, run.from + tap + left * steps.s5, limit, right - left, steps.s5,
+                 ahead);
           clear(to + right, run.count - right);
         }
       }
