@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::int64_t kSmallPanels = 64 << 10, kLargePanels = 512 << 10;  // bytes
 constexpr std::int64_t kShortestChunk = 8, kLongestChunk = 2048;           // terms
-constexpr std::int64_t kFewestRows = 48, kMostParts = 64, kManyItems = 64;
+constexpr std::int64_t kMostParts = 64, kManyItems = 64;
 constexpr std::int64_t kPanelsTogether = 4;
 constexpr double kItemCycles = 1000;  // of starting a work-item
 constexpr double kTail = 0.35;        // of a work-item: cores do not run evenly
@@ -96,14 +96,6 @@ PanelCut cut_product(const ProductSize& size, const PanelTile& tile, const Panel
       if (items > kManyItems * cores) break;  // finer cuts only cost
     }
   return best;
-}
-
-std::int64_t panel_rows(std::int64_t rows, std::int64_t panels, const PanelTile& tile,
-                        const ExtendedDeviceProfile& profile, std::int64_t items) {
-  const auto wanted = std::max<std::int64_t>(
-      static_cast<std::int64_t>(ceil_div(items * profile.compute_units, panels)), 1);
-  const auto part = std::max(static_cast<std::int64_t>(ceil_div(rows, wanted)), kFewestRows);
-  return static_cast<std::int64_t>(ceil_div(part, tile.mr)) * tile.mr;
 }
 
 VariantSpace panel_space(const KernelConfig& config, DType dtype, std::int64_t columns,

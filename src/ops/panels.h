@@ -49,11 +49,6 @@ struct PanelCut {
 PanelCut cut_product(const ProductSize& size, const PanelTile& tile, const PanelRoom& room,
                      std::int64_t cores, double pack_tiles);
 
-// Rows of one work-item, whole tiles of them: as many as leave `items` for each core, because the
-// fewer they are the more often a panel is made.
-std::int64_t panel_rows(std::int64_t rows, std::int64_t panels, const PanelTile& tile,
-                        const ExtendedDeviceProfile& profile, std::int64_t items = 8);
-
 // The tiles that fit the registers, for results of so many columns.
 VariantSpace panel_space(const KernelConfig& config, DType dtype, std::int64_t columns,
                          std::vector<std::size_t> sizes);
