@@ -129,7 +129,8 @@ std::shared_ptr<GradState> state_of(std::shared_ptr<Record> record, std::size_t 
 
 std::shared_ptr<GradState> followed_state(const Tensor& tensor) {
   const auto& state = TensorAccess::grad_state(tensor);
-  if (state == nullptr || (state->record != nullptr && state->record->released)) return nullptr;
+  if (state == nullptr || !state->follows) return nullptr;
+  if (state->record != nullptr && state->record->released) return nullptr;
   return state;
 }
 

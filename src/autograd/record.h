@@ -21,6 +21,7 @@ struct GradState {
   std::shared_ptr<Record> record;  // null: a leaf
   std::size_t output = 0;
   std::atomic<bool> retains{false};  // the gradient of a result is kept as well
+  std::atomic<bool> follows{true};   // off: a leaf that was unmarked
 
   Tensor grad() const;
   void set_grad(Tensor gradient);

@@ -8,6 +8,10 @@ namespace netcl {
 Tensor& Tensor::set_requires_grad(bool on) {
   require("set_requires_grad");
   if (!on) {
+    if (grad_state_ != nullptr && grad_state_->record == nullptr) {  // for all copies
+      grad_state_->follows = false;
+      grad_state_->set_grad({});
+    }
     grad_state_ = nullptr;
     return *this;
   }
@@ -15,6 +19,7 @@ Tensor& Tensor::set_requires_grad(bool on) {
                     "[set_requires_grad] only floating tensors have gradients: {}",
                     name_of(dtype_));
   if (grad_state_ == nullptr) grad_state_ = std::make_shared<detail::GradState>();
+  grad_state_->follows = true;
   return *this;
 }
 
@@ -51,7 +56,10 @@ void retain_grad(const Tensor& value) {
 
 // ---- Node
 
-Node Node::of(const Tensor& tensor) { return Node(TensorAccess::grad_state(tensor)); }
+Node Node::of(const Tensor& tensor) {
+  const auto& state = TensorAccess::grad_state(tensor);
+  return state != nullptr && state->follows ? Node(state) : Node();
+}
 
 bool Node::is_leaf() const { return state_ == nullptr || state_->record == nullptr; }
 

@@ -1,9 +1,11 @@
 #include <map>
+#include <set>
 
 #include "base/check.h"
 #include "netcl/autograd.h"
 #include "netcl/nn.h"
 #include "ops/attributes.h"
+#include "tensor/access.h"
 
 namespace netcl::nn {
 
@@ -23,19 +25,29 @@ struct ModuleAccess {
     });
     return result;
   }
-  // Every tensor by what f makes of it; marks stay.
+  // Every tensor by what f makes of it; marks stay, and what was one tensor stays one.
   template <class F>
   static void replace(Module& module, F&& f) {
     const no_grad off;
-    for (const auto& list : {module.parameters_, module.buffers_})
-      for (const auto& [name, tensor] : list) {
-        const bool followed = tensor->requires_grad();
-        auto changed = f(tensor->detach());
-        if (changed.shares_storage(*tensor)) continue;
-        *tensor = std::move(changed);
-        tensor->set_requires_grad(followed);
-      }
-    for (const auto& [name, child] : module.children_) replace(*child, f);
+    std::map<std::shared_ptr<detail::GradState>, Tensor> done;
+    for_each(module, "", [&](const Module& one, const std::string&) {
+      for (const auto& list : {one.parameters_, one.buffers_})
+        for (const auto& [name, tensor] : list) {
+          const auto state = TensorAccess::grad_state(*tensor);
+          if (const auto same = done.find(state); same != done.end()) {
+            *tensor = same->second;
+            continue;
+          }
+          auto changed = f(tensor->detach());
+          if (changed.shares_storage(*tensor)) continue;
+          const bool followed = static_cast<bool>(Node::of(*tensor));
+          *tensor = std::move(changed);
+          if (state == nullptr) continue;
+          tensor->set_requires_grad();
+          if (!followed) Tensor(*tensor).set_requires_grad(false);
+          done.emplace(state, *tensor);
+        }
+    });
   }
   static std::vector<NamedTensor> parameters(const Module& module) {
     return collected(module, &Module::parameters_);
@@ -69,8 +81,15 @@ bool Module::forget(const std::string& name) {
          0;
 }
 
+// A tensor that several modules share is trained once, under its first name.
 std::vector<NamedTensor> Module::named_parameters() const {
-  return ModuleAccess::parameters(*this);
+  std::vector<NamedTensor> result;
+  std::set<std::shared_ptr<detail::GradState>> seen;
+  for (auto& one : ModuleAccess::parameters(*this)) {
+    const auto& state = TensorAccess::grad_state(one.tensor);
+    if (state == nullptr || seen.insert(state).second) result.push_back(std::move(one));
+  }
+  return result;
 }
 std::vector<NamedTensor> Module::named_buffers() const { return ModuleAccess::buffers(*this); }
 
@@ -87,7 +106,7 @@ std::int64_t Module::parameter_count() const {
 }
 
 std::vector<NamedTensor> Module::state_dict() const {
-  auto state = named_parameters();
+  auto state = ModuleAccess::parameters(*this);  // by all names, which files have too
   for (auto& buffer : named_buffers()) state.push_back(std::move(buffer));
   return state;
 }
@@ -144,7 +163,8 @@ Module& Module::to(std::string_view selector) {
 }
 
 void Module::set_requires_grad(bool on) {
-  for (const auto& [name, tensor] : parameters_) tensor->set_requires_grad(on);
+  for (const auto& [name, tensor] : parameters_)
+    on ? tensor->set_requires_grad() : Tensor(*tensor).set_requires_grad(false);
   for (const auto& [name, child] : children_) child->set_requires_grad(on);
 }
 

@@ -51,7 +51,7 @@ void clip_grad_value(const std::vector<Tensor>& parameters, double limit) {
 
 EMA::EMA(const nn::Module& model, double decay) : decay_(decay) {
   check<ArgumentError>(decay >= 0 && decay < 1, "[EMA] the decay must be in [0, 1): {}", decay);
-  parameters_ = model.named_parameters().size();
+  parameters_ = model.state_dict().size() - model.named_buffers().size();
   for (const auto& one : model.state_dict())
     averages_.push_back({one.name, one.tensor.detach().clone()});
 }

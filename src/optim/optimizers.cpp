@@ -7,6 +7,7 @@
 #include "netcl/autograd.h"
 #include "netcl/optim.h"
 #include "optim/multi_tensor.h"
+#include "tensor/access.h"
 
 namespace netcl::optim {
 namespace {
@@ -38,10 +39,16 @@ Optimizer::Optimizer(std::vector<ParameterGroup> groups, double lr, double weigh
   check_number("optimizer", "weight_decay", weight_decay, 0, INFINITY);
   for (const auto& group : groups_)
     for (const auto& tensor : group.parameters) {
-      check<ArgumentError>(tensor && tensor.requires_grad(),
+      // One that is unmarked for now is not changed, because it gets no gradient.
+      check<ArgumentError>(tensor && TensorAccess::grad_state(tensor) != nullptr,
                            "[optimizer] parameter {} must require a gradient", parameters_.size());
       check<ArgumentError>(tensor.is_contiguous(), "[optimizer] parameter {} must be contiguous",
                            parameters_.size());
+      for (std::size_t i = 0; i < parameters_.size(); ++i)
+        check<ArgumentError>(
+            TensorAccess::grad_state(parameters_[i].tensor) != TensorAccess::grad_state(tensor),
+            "[optimizer] a parameter must come once: {} and {} are the same", i,
+            parameters_.size());
       parameters_.push_back(
           {tensor, group.lr_scale, group.weight_decay < 0 ? weight_decay : group.weight_decay});
     }

@@ -4,6 +4,7 @@
 #include "netcl/autograd.h"
 #include "netcl/autotuner.h"
 #include "netcl/nn.h"
+#include "netcl/optim.h"
 #include "support/devices.h"
 #include "support/errors.h"
 #include "support/mutator.h"
@@ -87,6 +88,54 @@ TEST(Module, moves_between_devices) {
     EXPECT_TRUE(model->parameters()[0].requires_grad());
     EXPECT_EQ(model->parameters()[0].to_vector<float>(), before);
     EXPECT_EQ((*model)(Tensor::random(queue, {2, 1, 8, 8}, 1)).shape(), (Shape{2, 10}));
+  });
+}
+
+TEST(Module, shared_tensors_are_trained_once_and_stay_shared) {
+  on_every_device([](const Queue& queue) {
+    const auto table = nn::make<nn::Embedding>(5, 3);
+    const auto head = nn::make<nn::Linear>(3, 5, false);
+    head->weight = table->weight;
+    nn::Sequential model({table, head, head});
+    EXPECT_EQ(model.state_dict().size(), 3U);
+    ASSERT_EQ(model.named_parameters().size(), 1U);
+    EXPECT_EQ(model.named_parameters()[0].name, "0.weight");
+    EXPECT_EQ(model.parameter_count(), 15);
+    model.to(queue).astype(DType::float64);
+    EXPECT_TRUE(head->weight.shares_storage(table->weight));
+    Tape tape;
+    tape.backward(ops::sum(head->weight * 2.0));
+    EXPECT_EQ(table->weight.grad().to_vector<double>()[0], 2);
+    optim::EMA average(model, 0.5);
+    average.update(model);
+  });
+}
+
+TEST(Module, parameters_are_frozen_by_any_handle) {
+  on_every_device([](const Queue& queue) {
+    const auto model = nn::make<nn::Linear>(2, 2);
+    model->to(queue);
+    const auto x = Tensor::random(queue, {3, 2}, 1);
+    const auto backward = [&] {
+      Tape tape;
+      tape.backward(ops::sum((*model)(x)));
+    };
+    backward();
+    for (auto tensor : model->parameters()) tensor.set_requires_grad(false);
+    EXPECT_FALSE(Node::of(model->weight));
+    EXPECT_FALSE(model->weight.grad());
+    EXPECT_FALSE((*model)(x).requires_grad());
+    model->parameters()[0].set_requires_grad();
+    const auto bias = model->bias.to_vector<float>();
+    optim::SGD sgd(model->parameters(), {.lr = 1});
+    backward();
+    sgd.step();
+    EXPECT_TRUE(model->weight.grad());
+    EXPECT_FALSE(model->bias.grad());
+    EXPECT_EQ(model->bias.to_vector<float>(), bias);
+    model->astype(DType::float64);
+    EXPECT_FALSE(Node::of(model->bias));
+    EXPECT_EQ(model->named_parameters().size(), 2U);
   });
 }
 

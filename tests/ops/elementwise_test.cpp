@@ -156,6 +156,10 @@ TEST(Elementwise, NumbersFollowTheTensor) {
     expect_values(gt(i, 0.5), {1, 1, 1});
     expect_values(where(gt(i, 0.5), 3.0, i), {3, 3, 3});
     EXPECT_EQ(where(gt(i, 0.5), 3.0, i).dtype(), DType::int32);
+    EXPECT_EQ(add(i, -2147483648.0).dtype(), DType::int32);
+    EXPECT_EQ(add(i, 3e9).dtype(), DType::int64);
+    expect_values(add(i, 3e9), {3000000001, 3000000001, 3000000001});
+    expect_values(lt(i, 3e9), {1, 1, 1});
   });
 }
 

@@ -201,7 +201,9 @@ TEST(Optimizer, bad_settings_are_named) {
   expect("beta2", [&] { optim::Adam({p}, {.beta2 = 1}); });
   expect("must require a gradient", [&] { optim::SGD({Tensor::from_shape(queue, {1})}); });
   optim::Adam adam({p});
-  expect("2 parameters", [&] { optim::Adam({p, p}).load_state(adam.state()); });
+  auto q = parameter(queue, {1});
+  expect("2 parameters", [&] { optim::Adam({p, q}).load_state(adam.state()); });
+  expect("0 and 2 are the same", [&] { optim::SGD({p, q, p}); });
 }
 
 // ---- clipping

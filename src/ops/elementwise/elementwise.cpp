@@ -402,20 +402,23 @@ const ElementRow& row_of(std::string_view name) {
 }
 
 // The dtype that all operands are converted to. Numbers follow the tensors, but a fraction does
-// not become an integer.
+// not become an integer, and one that is too large for int32 does not lose its upper bits.
 DType common_dtype(const ElementRow& row, std::span<const ElementValue> operands) {
   std::optional<DType> dtype;
-  bool fraction = false;
+  bool fraction = false, large = false;
   for (const auto& operand : operands) {
-    if (operand.tensor)
+    if (operand.tensor) {
       dtype = dtype ? promoted(*dtype, operand.tensor.dtype()) : operand.tensor.dtype();
-    else
+    } else {
       fraction |= !operand.is_integral();
+      large |= operand.number < INT32_MIN || operand.number > INT32_MAX;
+    }
   }
   check<ArgumentError>(dtype.has_value(), "[{}] at least one operand must be a tensor", row.name);
   if (*dtype == DType::bfloat16) return *dtype;  // refused by the op, with its reason
   if (fraction || row.kind == ElementKind::floating || row.forward.i32 == nullptr)
     return floating_of(*dtype);
+  if (large && !is_floating(*dtype)) return DType::int64;
   // The small integers and bool are computed as int32; predicates read them as they are.
   return row.kind == ElementKind::predicate || is_floating(*dtype) ? *dtype : compute_dtype(*dtype);
 }
