@@ -59,6 +59,8 @@ void bind_node(nb::module_& m) {
             return node ? nb::cast(node) : nb::object(nb::none());
           },
           "tensor"_a, "What made a tensor, or None.")
+      .def(
+          "__eq__", [](const Node& a, const Node& b) { return a == b; }, nb::is_operator())
       .def_prop_ro("op_name", &Node::op_name)
       .def_prop_ro("is_leaf", &Node::is_leaf)
       .def_prop_ro("id", &Node::id)

@@ -124,8 +124,8 @@ HostArray to_host_array(nb::handle values);                  // a copy
 nb::object to_numpy(const HostArray& array);                 // shares the memory
 nb::object to_numpy(const Tensor& tensor);                   // a copy
 nb::object numpy_view(const Tensor& tensor, bool writable);  // of the CPU backend's memory
-Tensor tensor_from(nb::handle values, const Queue& queue,
-                   const std::optional<DTypeArg>& dtype = {});
+Tensor tensor_from(nb::handle values, const Queue& queue, const std::optional<DTypeArg>& dtype = {},
+                   TransferOptions options = {});
 DType numpy_dtype_of(DType dtype);  // bfloat16 is float32 in NumPy
 
 // ---- a function of Python that any thread may call, copy and drop
@@ -145,10 +145,22 @@ struct OperandArg {
   double number = 0;
 };
 bool convert(nb::handle from, OperandArg& to) noexcept;
+// Beside a tensor: 2.0 makes whole numbers floating, as in NumPy, and no digit of a large whole
+// number is lost.
+ops::Operand operand_beside(const Tensor& tensor, const OperandArg& arg);
 ops::Operand operand(const OperandArg& arg, const Queue& queue);
-Queue queue_of(const OperandArg& a, const OperandArg& b);
+std::pair<ops::Operand, ops::Operand> operands(const OperandArg& a, const OperandArg& b);
+// A number as a tensor without axes, exact also where it has no double.
+Tensor number_tensor(const OperandArg& arg, const Queue& queue, DType dtype);
 
 std::vector<Tensor> tensors_of(nb::handle iterable);
+
+// A tensor that was unpickled in the fork of a process that used OpenCL is empty.
+void set_unpickled_in_fork();
+inline const Tensor& made(const Tensor& tensor) {
+  if (!tensor) throw ArgumentError("[Tensor] the tensor is empty");
+  return tensor;
+}
 
 void restore_interrupt(const Interrupted& error);  // sets what Ctrl+C raised
 

@@ -1,4 +1,5 @@
 // Arguments and results: sizes, dtypes, queues and the objects of pyopencl.
+#include <cmath>
 #include <cstring>
 
 #include "common.h"
@@ -17,9 +18,11 @@ bool to_integer(nb::handle from, std::int64_t& to) noexcept {
   }
   to = PyLong_AsLongLong(number);
   Py_DECREF(number);
-  if (to != -1 || PyErr_Occurred() == nullptr) return true;
-  PyErr_Clear();
-  return false;
+  if (to == -1 && PyErr_Occurred() != nullptr) {
+    PyErr_Clear();
+    to = INT64_MAX;  // which whoever asked has no use for, and says so
+  }
+  return true;
 }
 
 bool append(nb::handle from, std::vector<std::int64_t>& to, int depth) noexcept {
@@ -245,16 +248,65 @@ bool convert(nb::handle from, OperandArg& to) noexcept {
          PyObject_HasAttrString(from.ptr(), "__array__");
 }
 
-Queue queue_of(const OperandArg& a, const OperandArg& b) {
-  for (const auto& arg : {a, b})
-    if (arg.is_tensor) return nb::cast<const Tensor&>(arg.object).queue();
-  return get_active_device().queue;
+namespace {
+
+constexpr double kExact = 9007199254740992;  // 2^53: a double has all whole numbers below
+
+bool is_whole_number(const OperandArg& arg) {
+  return arg.is_number && !PyFloat_Check(arg.object.ptr()) && PyIndex_Check(arg.object.ptr());
+}
+
+// Of the number itself, of which a double has 53 bits only.
+std::int64_t whole_value(const OperandArg& arg) {
+  nb::object number = nb::steal(PyNumber_Index(arg.object.ptr()));
+  const auto value = number ? PyLong_AsLongLong(number.ptr()) : -1;
+  if (value == -1 && PyErr_Occurred() != nullptr) throw nb::python_error();  // OverflowError
+  return value;
+}
+
+}  // namespace
+
+Tensor number_tensor(const OperandArg& arg, const Queue& queue, DType dtype) {
+  if (dtype == DType::int64 && is_whole_number(arg) && std::abs(arg.number) >= kExact) {
+    const std::int64_t value = whole_value(arg);
+    Unlocked now;
+    return Tensor::from_host(queue, HostView(&value, Shape(), DType::int64, Strides()));
+  }
+  Unlocked now;
+  return Tensor::full(queue, Shape(), arg.number, dtype);
+}
+
+ops::Operand operand_beside(const Tensor& tensor, const OperandArg& arg) {
+  if (arg.is_number && !is_floating(tensor.dtype())) {
+    if (!is_whole_number(arg)) {
+      const bool wide = tensor.dtype() == DType::int64;
+      return number_tensor(arg, tensor.queue(), wide ? DType::float64 : DType::float32);
+    }
+    if (std::abs(arg.number) >= kExact) return number_tensor(arg, tensor.queue(), DType::int64);
+  }
+  const bool is_list = !arg.is_tensor && !arg.is_number && !nb::hasattr(arg.object, "dtype");
+  if (is_list && tensor.dtype() == DType::float64)
+    return tensor_from(arg.object, tensor.queue(), DTypeArg{"float64"});
+  return operand(arg, tensor.queue());
 }
 
 ops::Operand operand(const OperandArg& arg, const Queue& queue) {
   if (arg.is_tensor) return nb::cast<const Tensor&>(arg.object);
   if (arg.is_number) return arg.number;
   return tensor_from(arg.object, queue);
+}
+
+std::pair<ops::Operand, ops::Operand> operands(const OperandArg& a, const OperandArg& b) {
+  if (a.is_tensor) {
+    const auto& left = nb::cast<const Tensor&>(a.object);
+    return {left, operand_beside(left, b)};
+  }
+  if (b.is_tensor) {
+    const auto& right = nb::cast<const Tensor&>(b.object);
+    return {operand_beside(right, a), right};
+  }
+  const auto queue = get_active_device().queue;
+  return {operand(a, queue), operand(b, queue)};
 }
 
 }  // namespace netcl::python

@@ -11,6 +11,24 @@ struct CpuQueue : Queue {
   explicit CpuQueue(Queue queue) : Queue(std::move(queue)) {}
 };
 
+// A number is the place in discover().
+std::string selector_of(nb::handle given) {
+  const auto text = nb::cast<std::string>(nb::str(given));
+  return nb::isinstance<nb::int_>(given) ? "opencl:" + text : text;
+}
+
+DeviceHandle handle_of(const Queue& queue) {
+  DeviceHandle handle{"", queue.name(), std::string(queue.backend()), "cpu", {}, queue};
+  if (queue.is_cpu()) return handle;
+  handle.context = queue.context();
+  for (const auto& one : manager().discover())
+    if (one.device == queue.device()) {
+      handle.platform_name = one.platform_name;
+      handle.device_type = one.device_type;
+    }
+  return handle;
+}
+
 // `with device("gpu") as dev:`, also re-entered and nested.
 class DeviceScope {
  public:
@@ -29,7 +47,15 @@ class DeviceScope {
  private:
   DeviceHandle find() const {
     if (nb::isinstance<DeviceHandle>(which_)) return nb::cast<DeviceHandle>(which_);
-    const auto selector = nb::cast<std::string>(which_);
+    QueueArg queue;
+    if (!nb::isinstance<nb::str>(which_) && !nb::isinstance<nb::int_>(which_)) {
+      if (!convert(which_, queue))
+        throw DtypeError(
+            "[device] it needs a selector such as \"gpu\", a device handle or a queue: " +
+            nb::cast<std::string>(which_.type().attr("__name__")));
+      return handle_of(queue.get());
+    }
+    const auto selector = selector_of(which_);
     Unlocked now;
     return manager().default_device(selector);
   }
@@ -152,6 +178,12 @@ void bind_handle(nb::module_& m) {
            [](const DiscoveredDevice& d) {
              return nb::iter(nb::make_tuple(d.platform_name, d.device));
            })
+      .def("__len__", [](const DiscoveredDevice&) { return 2; })
+      .def("__getitem__",
+           [](const DiscoveredDevice& d, nb::int_ index) {
+             nb::object pair = nb::make_tuple(d.platform_name, d.device);
+             return nb::object(pair[index]);
+           })
       .def("__repr__", [](const DiscoveredDevice& d) {
         return "<" + d.device_type + " '" + d.device_name + "' of '" + d.platform_name + "'>";
       });
@@ -160,7 +192,8 @@ void bind_handle(nb::module_& m) {
 // All managers of Python are the process's one.
 struct Manager {};
 
-nb::object default_device(const Manager&, const std::string& selector, bool required) {
+nb::object default_device(const Manager&, nb::handle given, bool required) {
+  const auto selector = selector_of(given);
   std::optional<DeviceHandle> found;
   {
     Unlocked now;
@@ -197,10 +230,14 @@ void bind_manager(nb::module_& m) {
             return result;
           },
           "Platforms that cannot be used, and why.")
+      // Not "or None" for type checkers: it is None for those only who ask for that.
       .def("default", &default_device, "selector"_a = "auto", "required"_a = true,
+           nb::sig("def default(self, selector: str | int = \"auto\", required: bool = True) -> "
+                   "DeviceHandle"),
            "The device that a selector means: \"auto\", \"gpu\", \"cpu\", \"gpu:1\", "
            "\"opencl:cpu\",\n"
-           "or a part of a name. netcl.DeviceError when there is none, or None unless required.")
+           "a part of a name, or the number of a device in discover(). netcl.DeviceError when "
+           "there is none, or None unless required.")
       .def_static(
           "_device_type",
           [](const DeviceArg& device) {

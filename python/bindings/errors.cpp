@@ -15,7 +15,7 @@ void raise_error(const char* name, const std::exception& error,
 }
 
 // Derived classes before their bases.
-void translate(const std::exception_ptr& pointer, void*) {
+void translate_error(const std::exception_ptr& pointer) {
   try {
     std::rethrow_exception(pointer);
   } catch (const ShapeError& e) {
@@ -48,10 +48,28 @@ void translate(const std::exception_ptr& pointer, void*) {
     raise_error("TimeoutError", e);
   } catch (const AnomalyError& e) {
     raise_error("AnomalyError", e);
-  } catch (const Interrupted& e) {
-    restore_interrupt(e);
   } catch (const Error& e) {
     raise_error("Error", e);
+  }
+}
+
+bool unpickled_in_fork = false;
+
+void raise_error_of_fork() {
+  raise_error(
+      "ForkError",
+      ForkError("[unpickle] tensors cannot be used in a forked child of a process that used "
+                "OpenCL: start workers with spawn"));
+}
+
+void translate(const std::exception_ptr& pointer, void*) {
+  try {
+    std::rethrow_exception(pointer);
+  } catch (const Interrupted& e) {
+    restore_interrupt(e);
+  } catch (const Error&) {
+    if (unpickled_in_fork) return raise_error_of_fork();
+    translate_error(pointer);
   } catch (const std::bad_cast&) {
     // An object inside of a list or dict, of which the signature says nothing.
     raise_error("DtypeError",
@@ -60,6 +78,8 @@ void translate(const std::exception_ptr& pointer, void*) {
 }
 
 }  // namespace
+
+void set_unpickled_in_fork() { unpickled_in_fork = true; }
 
 void bind_errors(nb::module_&) { nb::register_exception_translator(translate); }
 

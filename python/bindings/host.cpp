@@ -25,22 +25,38 @@ nb::dlpack::dtype dlpack_type(DType dtype) {
   return {static_cast<std::uint8_t>(code), bits, 1};
 }
 
+// What NumPy has and netcl has not, in a dtype that holds every value (uint64: up to int64's).
+nb::object in_wider_dtype(const nb::object& array, DType wanted) {
+  const auto kind = nb::cast<std::string>(array.attr("dtype").attr("kind"));
+  const bool is_uint64 = kind == "u" && nb::cast<int>(array.attr("itemsize")) == 8;
+  if (kind == "f" || ((is_uint64 || kind == "O") && is_floating(wanted)))
+    return array.attr("astype")("float64");
+  if (is_uint64) return numpy().attr("minimum")(array, nb::int_(INT64_MAX)).attr("astype")("int64");
+  return array.attr("astype")("int64");
+}
+
+void require_numbers(const nb::object& array, const std::string& name) {
+  const auto kind = nb::cast<std::string>(array.attr("dtype").attr("kind"));
+  if (kind == "c" || kind == "S" || kind == "U" || kind == "M" || kind == "m" || kind == "V")
+    throw DtypeError("[from_host] the values must be real numbers: " + name);
+}
+
 // An array of one of netcl's dtypes, in the machine's byte order. Numbers of Python (not arrays)
-// become float32, int64 or bool.
+// become float32, int64 or bool; with a dtype that is asked for no digit is lost before it is time.
 nb::object as_array(nb::handle values, const std::optional<DTypeArg>& dtype) {
   const bool is_array = nb::hasattr(values, "dtype");
   nb::object array = numpy().attr("asarray")(values);
   auto name = nb::cast<std::string>(array.attr("dtype").attr("name"));
-  if (!is_array && name == "float64") {
+  if (!is_array && !dtype && name == "float64") {
     array = array.attr("astype")("float32");
     name = "float32";
   }
   if (!dtype_of_name(name)) {
+    require_numbers(array, name);
     if (!dtype)
       throw DtypeError("[from_host] the dtype must be one of netcl's (give dtype= to convert): " +
                        name);
-    const DType wanted = numpy_dtype_of(*dtype);
-    array = array.attr("astype")(std::string(name_of(wanted)));
+    array = in_wider_dtype(array, *dtype);
   }
   if (!nb::cast<bool>(array.attr("dtype").attr("isnative")))
     array = array.attr("astype")(array.attr("dtype").attr("newbyteorder")("="));
@@ -134,7 +150,8 @@ nb::object numpy_view(const Tensor& tensor, bool writable) {
                     writable);
 }
 
-Tensor tensor_from(nb::handle values, const Queue& queue, const std::optional<DTypeArg>& dtype) {
+Tensor tensor_from(nb::handle values, const Queue& queue, const std::optional<DTypeArg>& dtype,
+                   TransferOptions options) {
   if (nb::isinstance<Tensor>(values)) {
     const auto& tensor = nb::cast<const Tensor&>(values);
     Unlocked now;
@@ -144,8 +161,9 @@ Tensor tensor_from(nb::handle values, const Queue& queue, const std::optional<DT
   }
   const auto data = to_host_data(values, dtype);
   Unlocked now;
-  const auto tensor = Tensor::from_host(queue, data.view);
-  return dtype ? tensor.astype(*dtype) : tensor;
+  if (!dtype || data.view.dtype == *dtype) return Tensor::from_host(queue, data.view, options);
+  // Before it is moved: not every device has doubles.
+  return Tensor::from_host(CPUQueue(), data.view).astype(*dtype).to(queue);
 }
 
 }  // namespace netcl::python

@@ -98,6 +98,7 @@ nb::tuple key_items(const nb::object& key) {
 Tensor get_item(const Tensor& x, nb::handle given) {
   const auto key = to_key(given);
   const auto items = key_items(key);
+  made(x);
   return is_view(items) ? view_of(x, items) : gather_positions(x, key);
 }
 
@@ -117,14 +118,13 @@ void set_item(const Tensor& x, nb::handle given, nb::handle value) {
   OperandArg arg;
   if (!convert(value, arg))
     throw DtypeError("[setitem] the value must be a number, a tensor or an array");
-  if (arg.is_number) {
-    Unlocked now;
-    target.copy_from(
-        Tensor::full(x.queue(), Shape{}, arg.number, x.dtype()).expand(target.shape()));
-    return;
-  }
-  const auto source = arg.is_tensor ? nb::cast<Tensor>(value) : tensor_from(value, x.queue());
+  auto source = arg.is_number ? number_tensor(arg, x.queue(), x.dtype())
+                : arg.is_tensor
+                    ? nb::cast<Tensor>(value)
+                    : tensor_from(value, x.queue(), DTypeArg{std::string(name_of(x.dtype()))});
   Unlocked now;
+  // As in NumPy, axes of size 1 in front may be too many.
+  while (source.ndim() > target.ndim() && source.shape()[0] == 1) source = source.squeeze(0);
   target.copy_from(source.to(x.queue()).expand(target.shape()));
 }
 
@@ -132,15 +132,15 @@ void set_item(const Tensor& x, nb::handle given, nb::handle value) {
 
 void add_indexing(nb::class_<Tensor>& t) {
   t.def("__getitem__", &get_item, "key"_a.none())
-      .def("__setitem__", &set_item, "key"_a.none(), "value"_a)
+      .def("__setitem__", &set_item, "key"_a.none(), "value"_a.none())
       .def("__len__",
            [](const Tensor& x) {
-             if (x.ndim() == 0) throw nb::type_error("len() of a 0-d tensor");
+             if (made(x).ndim() == 0) throw nb::type_error("len() of a 0-d tensor");
              return x.shape()[0];
            })
       .def("__iter__",
            [](const Tensor& x) {
-             if (x.ndim() == 0) throw nb::type_error("iteration over a 0-d tensor");
+             if (made(x).ndim() == 0) throw nb::type_error("iteration over a 0-d tensor");
              nb::list rows;
              for (std::int64_t i = 0; i < x.shape()[0]; ++i) rows.append(x.select(0, i));
              return nb::iter(rows);

@@ -2,6 +2,7 @@
 #include <nanobind/ndarray.h>
 
 #include "common.h"
+#include "netcl/autograd.h"
 #include "netcl/host_memory.h"
 
 namespace netcl::python {
@@ -35,6 +36,19 @@ struct BufferInfo {
   Tensor tensor;  // keeps the memory
   std::vector<Py_ssize_t> shape, strides;
 };
+
+// Whoever does not ask for strides, or for an order, does not look at them.
+bool has_wanted_order(const Tensor& x, int flags) {
+  const auto wants = [&](int bits) { return (flags & bits) == bits; };
+  if (x.is_contiguous() && !wants(PyBUF_F_CONTIGUOUS)) return true;
+  const std::vector<std::int64_t> sizes(x.shape().begin(), x.shape().end());
+  const bool is_fortran = is_contiguous(Shape({sizes.rbegin(), sizes.rend()}),
+                                        Strides(x.strides().rbegin(), x.strides().rend()));
+  if (wants(PyBUF_ANY_CONTIGUOUS)) return is_fortran;
+  if (wants(PyBUF_C_CONTIGUOUS)) return x.is_contiguous();
+  if (wants(PyBUF_F_CONTIGUOUS)) return is_fortran;
+  return wants(PyBUF_STRIDES);
+}
 
 nb::object to_array(const Tensor& x, nb::handle dtype, nb::handle copy) {
   const bool shares = x.queue().is_cpu() && x.dtype() != DType::bfloat16;
@@ -93,9 +107,14 @@ Tensor from_dlpack(nb::object source) {
 Tensor rebuild(nb::object values, const std::string& dtype, const std::string& device,
                bool requires_grad) {
   std::optional<DeviceHandle> found;
-  if (!device.empty()) {
+  try {
     Unlocked now;
-    found = manager().find_device(device);
+    if (!device.empty()) found = manager().find_device(device);
+  } catch (const ForkError&) {
+    // multiprocessing's pools wait for ever for a task that cannot be unpickled. Whatever the task
+    // does with this tensor is the error instead (made(), and translate() in errors.cpp).
+    set_unpickled_in_fork();
+    return Tensor();
   }
   const auto queue = found ? found->queue : get_active_device().queue;
   auto tensor = tensor_from(values, queue, DTypeArg{dtype});
@@ -105,14 +124,12 @@ Tensor rebuild(nb::object values, const std::string& dtype, const std::string& d
 
 nb::tuple reduce(const Tensor& x) {
   const auto device = x.queue().is_cpu() ? std::string("cpu") : x.queue().name();
-  return nb::make_tuple(nb::module_::import_("netcl._types").attr("rebuild_tensor"),
-                        nb::make_tuple(to_numpy(x.detach()), x.dtype(), device, x.requires_grad()));
+  return nb::make_tuple(
+      nb::module_::import_("netcl._types").attr("rebuild_tensor"),
+      nb::make_tuple(to_numpy(x.detach()), x.dtype(), device, static_cast<bool>(Node::of(x))));
 }
 
-}  // namespace
-
-int get_tensor_buffer(PyObject* object, Py_buffer* view, int flags) {
-  view->obj = nullptr;
+int fill_buffer(PyObject* object, Py_buffer* view, int flags) {
   const auto& x = nb::cast<const Tensor&>(nb::handle(object));
   const char* format = buffer_format(x.dtype());
   if (!x.queue().is_cpu() || format == nullptr) {
@@ -120,8 +137,8 @@ int get_tensor_buffer(PyObject* object, Py_buffer* view, int flags) {
                     "the values are not in host memory: use .to(\"cpu\") or .to_host()");
     return -1;
   }
-  if (!x.is_contiguous() && (flags & PyBUF_STRIDES) != PyBUF_STRIDES) {
-    PyErr_SetString(PyExc_BufferError, "the tensor is not contiguous");
+  if (!has_wanted_order(x, flags)) {
+    PyErr_SetString(PyExc_BufferError, "the tensor is not contiguous: use .contiguous()");
     return -1;
   }
   auto info = std::make_unique<BufferInfo>();
@@ -142,6 +159,18 @@ int get_tensor_buffer(PyObject* object, Py_buffer* view, int flags) {
   view->obj = object;
   Py_INCREF(object);
   return 0;
+}
+
+}  // namespace
+
+int get_tensor_buffer(PyObject* object, Py_buffer* view, int flags) {
+  view->obj = nullptr;
+  try {
+    return fill_buffer(object, view, flags);
+  } catch (const std::exception& error) {  // called by Python itself
+    PyErr_SetString(PyExc_BufferError, error.what());
+    return -1;
+  }
 }
 
 void release_tensor_buffer(PyObject*, Py_buffer* view) {

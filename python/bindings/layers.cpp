@@ -1,5 +1,6 @@
 // The layers and networks of netcl.nn.
 #include "module_class.h"
+#include "netcl/autograd.h"
 
 namespace netcl::python {
 namespace {
@@ -10,7 +11,7 @@ void add_tensor(Class& layer, const char* name, Tensor Layer::*member) {
   layer.def_prop_rw(
       name, [member](const Layer& self) { return tensor_or_none(self.*member); },
       [member](Layer& self, Tensor value) {
-        value.set_requires_grad((self.*member).requires_grad());
+        if (Node::of(self.*member)) value.set_requires_grad();
         self.*member = std::move(value);
       });
 }

@@ -2,12 +2,21 @@
 #include <algorithm>
 
 #include "module_class.h"
+#include "netcl/autograd.h"
 
 namespace netcl::python {
 namespace {
 
 PythonModule* python_module(nb::handle self) {
   return dynamic_cast<PythonModule*>(nb::inst_ptr<nn::Module>(self));
+}
+
+// Modules, and tensors to be trained; what was computed from these is a result.
+bool is_part(nb::handle value) {
+  if (nb::isinstance<nn::Module>(value)) return true;
+  if (!nb::isinstance<Tensor>(value)) return false;
+  const auto node = Node::of(nb::cast<const Tensor&>(value));
+  return node && node.is_leaf();
 }
 
 void set_attribute(nb::handle self, const nb::str& name, nb::handle value) {
@@ -26,12 +35,17 @@ void set_attribute(nb::handle self, const nb::str& name, nb::handle value) {
       module->set_buffer(key, nb::cast<const Tensor&>(value));
       return;
     }
-    if (is_tensor && nb::cast<const Tensor&>(value).requires_grad()) {
+    if (is_tensor && is_part(value)) {
       module->set_parameter(key, nb::cast<const Tensor&>(value));
       dict.attr("pop")(name, nb::none());
       return;
     }
     module->remove(key);
+  } else if (is_part(value) && !nb::hasattr(self.type(), name)) {
+    throw ArgumentError("[" + nb::inst_ptr<nn::Module>(self)->type() +
+                        "] a layer of netcl's own takes no further parameters or modules: make a "
+                        "subclass of Module that has both: '" +
+                        key + "'");
   }
   if (PyObject_GenericSetAttr(self.ptr(), name.ptr(), value.ptr()) != 0) throw nb::python_error();
 }
@@ -111,7 +125,7 @@ void add_attributes(nb::class_<nn::Module, PythonModule>& m) {
           "name"_a, "tensor"_a, "A tensor that belongs to the state but is not trained.")
       .def(
           "register_parameter",
-          [](nb::handle self, const std::string& name, Tensor tensor) {
+          [](nb::handle self, const std::string& name, Tensor& tensor) {
             auto* module = python_module(self);
             if (module == nullptr)
               throw ArgumentError("[register_parameter] a layer of netcl's own is fixed");
@@ -122,7 +136,17 @@ void add_attributes(nb::class_<nn::Module, PythonModule>& m) {
 }
 
 void add_state(nb::class_<nn::Module, PythonModule>& m) {
-  m.def("parameters", &nn::Module::parameters, "All that is trained, also of modules inside.")
+  m.def("_own_tensors",
+        [](nb::handle self) -> nb::object {  // for copies; None: a layer of netcl's own
+          const auto* module = python_module(self);
+          if (module == nullptr) return nb::none();
+          nb::dict parameters, buffers;
+          for (const auto& [name, tensor] : module->state_dict())
+            if (module->find_tensor(name) != nullptr)
+              (module->is_buffer(name) ? buffers : parameters)[name.c_str()] = tensor;
+          return nb::make_tuple(parameters, buffers);
+        })
+      .def("parameters", &nn::Module::parameters, "All that is trained, also of modules inside.")
       .def(
           "named_parameters", [](const nn::Module& x) { return pairs(x.named_parameters()); },
           "(name, tensor) of all that is trained.")

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "common.h"
+#include "netcl/autograd.h"
 
 namespace netcl::python {
 namespace {
@@ -9,8 +10,7 @@ namespace {
 using Binary = Tensor (*)(const ops::Operand&, const ops::Operand&);
 
 Tensor apply(Binary op, const OperandArg& a, const OperandArg& b) {
-  const auto queue = queue_of(a, b);
-  const auto left = operand(a, queue), right = operand(b, queue);
+  const auto [left, right] = operands(a, b);
   Unlocked now;
   return op(left, right);
 }
@@ -35,7 +35,7 @@ using InPlace = const Tensor& (*)(const Tensor&, const ops::Operand&);
 void add_in_place(nb::class_<Tensor>& t, const char* name, const char* method, InPlace op) {
   const auto apply_in_place = [op](nb::handle self, const OperandArg& other) {
     const auto& x = nb::cast<const Tensor&>(self);
-    const auto value = operand(other, x.queue());
+    const auto value = operand_beside(x, other);
     Unlocked now;
     op(x, value);
     return self;
@@ -59,14 +59,37 @@ DType whole_dtype(const ops::Operand& a, const ops::Operand& b) {
   return DType::int32;
 }
 
-// Division then is in double precision.
-ops::Operand widened(const ops::Operand& x) {
-  return x.is_number() ? x : ops::Operand(x.tensor().astype(DType::int64));
+Tensor as_int64(const ops::Operand& x, const ops::Operand& other) {
+  if (!x.is_number()) return x.tensor().astype(DType::int64);
+  return Tensor::full(other.tensor().queue(), Shape(), x.number(), DType::int64);
+}
+
+// The quotient's double may be wrong by some thousands where the numbers have more than 53 bits:
+// what is left over is divided again, and a last step of one puts the rest on the divisor's side.
+Tensor corrected(const Tensor& a, const Tensor& b, Tensor quotient) {
+  quotient = quotient + ops::cast(ops::floor((a - quotient * b) / b), DType::int64);
+  const auto rest = a - quotient * b;
+  const auto is_negative = ops::lt(b, 0);
+  const auto is_over = ops::where(is_negative, ops::gt(rest, 0), ops::lt(rest, 0));
+  const auto is_under = ops::where(is_negative, ops::le(rest, b), ops::ge(rest, b));
+  return ops::where(is_over, quotient - 1, ops::where(is_under, quotient + 1, quotient));
+}
+
+// Quotient and rest of whole numbers as in NumPy: the quotient is rounded down, and both are 0
+// where the divisor is.
+std::pair<Tensor, Tensor> divide(const ops::Operand& left, const ops::Operand& right) {
+  const auto dtype = whole_dtype(left, right);
+  const auto a = as_int64(left, right), b = as_int64(right, left);
+  auto quotient = ops::cast(ops::floor(a / b), DType::int64);
+  if (dtype == DType::int64) quotient = corrected(a, b, quotient);
+  const auto defined = ops::ne(b, 0);
+  return {ops::cast(ops::where(defined, quotient, 0), dtype),
+          ops::cast(ops::where(defined, a - quotient * b, 0), dtype)};
 }
 
 Tensor floor_divide(const ops::Operand& a, const ops::Operand& b) {
   if (!is_whole(a) || !is_whole(b)) return ops::floor(ops::div(a, b));
-  return ops::cast(ops::floor(ops::div(widened(a), widened(b))), whole_dtype(a, b));
+  return divide(a, b).first;
 }
 
 // As a tensor that meets `other` in its floating dtype.
@@ -81,13 +104,23 @@ Tensor float_tensor(const ops::Operand& x, const ops::Operand& other) {
 
 // With the sign of the divisor, as in Python.
 Tensor remainder(const ops::Operand& a, const ops::Operand& b) {
-  if (is_whole(a) && is_whole(b)) {
-    const auto left = widened(a), right = widened(b);
-    const auto whole = ops::cast(ops::floor(ops::div(left, right)), DType::int64);
-    return ops::cast(ops::sub(left, ops::mul(whole, right)), whole_dtype(a, b));
-  }
+  if (is_whole(a) && is_whole(b)) return divide(a, b).second;
   return ops::elementwise_binary(float_tensor(a, b), float_tensor(b, a),
                                  "fmod(v0, v1) + (fmod(v0, v1) * v1 < 0 ? v1 : 0)");
+}
+
+// Whole numbers stay whole in whole powers, as in NumPy.
+Tensor power(const ops::Operand& a, const ops::Operand& b) {
+  const bool stays = !a.is_number() && b.is_number() && is_whole(a) && is_whole(b) &&
+                     b.number() >= 0 && b.number() <= INT32_MAX;
+  if (!stays) return ops::pow(a, b);
+  auto result = ops::add(ops::mul(a, 0), 1);
+  auto factor = a.tensor();
+  for (auto rest = static_cast<std::int64_t>(b.number()); rest > 0; rest /= 2) {
+    if (rest % 2 == 1) result = result * factor;
+    if (rest > 1) factor = factor * factor;
+  }
+  return result;
 }
 
 // & | ^ ~ are for masks. NumPy combines the bits of whole numbers with them, which netcl has no op
@@ -125,8 +158,8 @@ Tensor mask_not(const Tensor& x) {
 }
 
 std::string text(const Tensor& x) {
-  auto result = x.to_string();
-  if (x.requires_grad()) result.insert(result.size() - 1, ", requires_grad=True");
+  auto result = made(x).to_string();
+  if (Node::of(x)) result.insert(result.size() - 1, ", requires_grad=True");
   return result;
 }
 
@@ -136,7 +169,7 @@ nb::object formatted(const Tensor& x, const std::string& how) {
 }
 
 bool truth(const Tensor& x) {
-  if (x.numel() != 1)
+  if (made(x).numel() != 1)
     throw nb::value_error("the truth value of a tensor with more than one element is ambiguous");
   Unlocked now;
   return x.item() != 0;
@@ -151,7 +184,7 @@ void add_operators(nb::class_<Tensor>& t) {
   add_binary(t, "__truediv__", "__rtruediv__", &ops::div);
   add_binary(t, "__floordiv__", "__rfloordiv__", &floor_divide);
   add_binary(t, "__mod__", "__rmod__", &remainder);
-  add_binary(t, "__pow__", "__rpow__", &ops::pow);
+  add_binary(t, "__pow__", "__rpow__", &power);
   add_binary(t, "__eq__", nullptr, &ops::eq);
   add_binary(t, "__ne__", nullptr, &ops::ne);
   add_binary(t, "__lt__", nullptr, &ops::lt);
@@ -182,6 +215,14 @@ void add_operators(nb::class_<Tensor>& t) {
       .def(
           "__pos__", [](nb::handle self) { return self; }, nb::sig("def __pos__(self) -> Tensor"))
       .def("__abs__", &ops::abs, unlocked())
+      .def("__round__", &ops::round, unlocked())
+      .def(
+          "__divmod__",
+          [](nb::handle self, const OperandArg& other) {
+            return std::pair(apply(&floor_divide, tensor_arg(self), other),
+                             apply(&remainder, tensor_arg(self), other));
+          },
+          nb::is_operator())
       .def("__invert__", &mask_not, unlocked())
       .def("__hash__",
            [](nb::handle self) { return reinterpret_cast<std::uintptr_t>(self.ptr()) >> 4; })

@@ -92,12 +92,26 @@ constexpr ReduceOp kReduce[] = {
 };
 
 Tensor apply_binary(Binary op, const OperandArg& a, const OperandArg& b) {
-  const auto queue = queue_of(a, b);
-  const auto left = operand(a, queue), right = operand(b, queue);
+  const auto [left, right] = operands(a, b);
   if (left.is_number() && right.is_number())
     throw DtypeError("[ops] at least one operand must be a tensor");
   Unlocked now;
   return op(left, right);
+}
+
+Tensor std_of(const Tensor& x, const AxesArg& axis, bool keepdims, double correction) {
+  return ops::sqrt(ops::var(x, axis.axes, keepdims, correction));
+}
+Tensor all_of(const Tensor& x, const AxesArg& axis, bool keepdims) {
+  return ops::eq(ops::sum(ops::logical_not(x), axis.axes, keepdims), 0);
+}
+Tensor any_of(const Tensor& x, const AxesArg& axis, bool keepdims) {
+  return ops::ne(ops::sum(ops::ne(x, 0), axis.axes, keepdims), 0);
+}
+Tensor clamped(const Tensor& x, std::optional<double> min, std::optional<double> max) {
+  if (min && max) return ops::clamp(x, *min, *max);
+  if (!min && !max) throw ArgumentError("[clamp] it needs min, max or both");
+  return min ? ops::maximum(x, *min) : ops::minimum(x, *max);
 }
 
 // Of ops that are functions and methods.
@@ -110,7 +124,10 @@ constexpr struct {
       "0.0])).tolist()\n[0.5, 0.5]\n";
   const char* log_softmax = "log(softmax(x)) along an axis.";
   const char* cumsum = "Sums of all elements up to each, along an axis.";
-  const char* clamp = "Not below min, not above max.";
+  const char* clamp = "Not below min, not above max, of which one may be None.";
+  const char* std = "The square root of the variance; correction 1 divides by n - 1.";
+  const char* all = "Whether no element is 0, over all or over an axis or several.";
+  const char* any = "Whether some element is not 0, over all or over an axis or several.";
   const char* leaky_relu = "x where it is positive, else slope * x.";
   const char* elu = "x where it is positive, else alpha * (exp(x) - 1).";
   const char* hard_tanh = "clamp(x, min, max).";
@@ -151,7 +168,14 @@ void add_shared(Scope& scope) {
   scope.def("softmax", &ops::softmax, "x"_a, "axis"_a = -1, unlocked(), kDoc.softmax);
   scope.def("log_softmax", &ops::log_softmax, "x"_a, "axis"_a = -1, unlocked(), kDoc.log_softmax);
   scope.def("cumsum", &ops::cumsum, "x"_a, "axis"_a = -1, unlocked(), kDoc.cumsum);
-  scope.def("clamp", &ops::clamp, "x"_a, "min"_a, "max"_a, unlocked(), kDoc.clamp);
+  scope.def("clamp", &clamped, "x"_a, "min"_a = nb::none(), "max"_a = nb::none(), unlocked(),
+            kDoc.clamp);
+  scope.def("std", &std_of, "x"_a, "axis"_a.none() = nb::none(), "keepdims"_a = false,
+            "correction"_a = 1.0, unlocked(), kDoc.std);
+  scope.def("all", &all_of, "x"_a, "axis"_a.none() = nb::none(), "keepdims"_a = false, unlocked(),
+            kDoc.all);
+  scope.def("any", &any_of, "x"_a, "axis"_a.none() = nb::none(), "keepdims"_a = false, unlocked(),
+            kDoc.any);
   scope.def("leaky_relu", &ops::leaky_relu, "x"_a, "slope"_a = 0.01, unlocked(), kDoc.leaky_relu);
   scope.def("elu", &ops::elu, "x"_a, "alpha"_a = 1.0, unlocked(), kDoc.elu);
   scope.def("hard_tanh", &ops::hard_tanh, "x"_a, "min"_a = -1.0, "max"_a = 1.0, unlocked(),
@@ -186,9 +210,16 @@ void bind_elementwise(nb::module_& m) {
   m.def(
       "where",
       [](const Tensor& condition, const OperandArg& a, const OperandArg& b) {
-        const auto left = operand(a, condition.queue()), right = operand(b, condition.queue());
-        Unlocked now;
-        return ops::where(condition, left, right);
+        const auto choose = [&](const ops::Operand& left, const ops::Operand& right) {
+          Unlocked now;
+          return ops::where(condition, left, right);
+        };
+        if (a.is_tensor || b.is_tensor) {
+          const auto [left, right] = operands(a, b);
+          return choose(left, right);
+        }
+        const auto left = tensor_from(a.object, condition.queue());
+        return choose(left, operand_beside(left, b));
       },
       "condition"_a, "a"_a, "b"_a,
       "a where the condition is true, else b.\n\n"
@@ -244,7 +275,11 @@ void add_op_methods(nb::class_<Tensor>& tensor) {
       .def("softmax", &ops::softmax, "axis"_a = -1, unlocked(), kDoc.softmax)
       .def("log_softmax", &ops::log_softmax, "axis"_a = -1, unlocked(), kDoc.log_softmax)
       .def("cumsum", &ops::cumsum, "axis"_a = -1, unlocked(), kDoc.cumsum)
-      .def("clamp", &ops::clamp, "min"_a, "max"_a, unlocked(), kDoc.clamp)
+      .def("clamp", &clamped, "min"_a = nb::none(), "max"_a = nb::none(), unlocked(), kDoc.clamp)
+      .def("std", &std_of, "axis"_a.none() = nb::none(), "keepdims"_a = false, "correction"_a = 1.0,
+           unlocked(), kDoc.std)
+      .def("all", &all_of, "axis"_a.none() = nb::none(), "keepdims"_a = false, unlocked(), kDoc.all)
+      .def("any", &any_of, "axis"_a.none() = nb::none(), "keepdims"_a = false, unlocked(), kDoc.any)
       .def("gelu", &ops::gelu, "tanh_form"_a = false, unlocked(), kDoc.gelu)
       .def("matmul", &ops::matmul, "other"_a, unlocked(), kDoc.matmul)
       .def("topk", &ops::topk, "k"_a, "axis"_a = -1, "largest"_a = true, unlocked(), kDoc.topk)

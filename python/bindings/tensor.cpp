@@ -1,5 +1,8 @@
 // Tensor: making tensors, what they are, copies, views.
+#include <algorithm>
+
 #include "common.h"
+#include "netcl/autograd.h"
 #include "netcl/nn.h"
 
 namespace netcl::python {
@@ -41,15 +44,10 @@ Tensor from_host(nb::object first, nb::object second, const OptionalDType& dtype
                  const OptionalQueue& device, std::optional<bool> async_copy,
                  std::optional<bool> use_pinned) {
   const auto [queue, value] = queue_and_value(first, second, device);
-  if (nb::isinstance<Tensor>(value)) return tensor_from(value, queue, dtype);
   TransferOptions options;
   if (async_copy) options.async_copy = *async_copy;
   if (use_pinned) options.use_pinned = *use_pinned;
-  const auto data = to_host_data(value, dtype);
-  const auto& on = queue;
-  Unlocked now;
-  const auto tensor = Tensor::from_host(on, data.view, options);
-  return dtype ? tensor.astype(*dtype) : tensor;
+  return tensor_from(value, queue, dtype, options);
 }
 
 template <class Make>
@@ -59,6 +57,21 @@ Tensor shaped(nb::object first, nb::object second, const OptionalQueue& device, 
   const auto& on = queue;
   Unlocked now;
   return make(on, shape);
+}
+
+// Unmarked through a copy, so that this one can be marked again together with all others.
+void set_followed(Tensor& x, bool on) {
+  const auto node = Node::of(x);
+  if (on || (node && !node.is_leaf()))
+    x.set_requires_grad(on);
+  else
+    Tensor(x).set_requires_grad(false);
+}
+
+void set_all(const Tensor& x, const OperandArg& value) {
+  const auto number = number_tensor(value, x.queue(), x.dtype());
+  Unlocked now;
+  x.copy_from(number.expand(x.shape()));
 }
 
 void add_factories(nb::class_<Tensor>& t) {
@@ -103,10 +116,18 @@ void add_factories(nb::class_<Tensor>& t) {
   filled("ones", 1, "Ones.");
   t.def_static(
       "full",
-      [](nb::object shape, double value, const OptionalDType& dtype, const OptionalQueue& device) {
-        return shaped(shape, nb::none(), device, [&](const Queue& queue, const Shape& sizes) {
-          return Tensor::full(queue, sizes, value, dtype_or(dtype, DType::float32));
-        });
+      [](nb::object shape, const OperandArg& value, const OptionalDType& dtype,
+         const OptionalQueue& device) {
+        if (!value.is_number) throw DtypeError("[full] the value must be a number");
+        const auto [queue, sizes] = queue_and_value(shape, nb::none(), device);
+        const auto type = dtype_or(dtype, DType::float32);
+        const auto wanted = shape_of(sizes);
+        const auto result = [&, &on = queue] {
+          Unlocked now;
+          return Tensor::full(on, wanted, value.number, type);
+        }();
+        if (type == DType::int64) set_all(result, value);  // a double has 53 bits only
+        return result;
       },
       "shape"_a, "value"_a, "dtype"_a = nb::none(), nb::kw_only(), "device"_a = nb::none(),
       "The same value everywhere.");
@@ -155,7 +176,9 @@ void add_factories(nb::class_<Tensor>& t) {
 }
 
 void add_properties(nb::class_<Tensor>& t) {
-  t.def_prop_ro("shape", &Tensor::shape, "The sizes: a tuple that also has numel().")
+  t.def_prop_ro(
+       "shape", [](const Tensor& x) { return made(x).shape(); },
+       "The sizes: a tuple that also has numel().")
       .def_prop_ro(
           "strides", [](const Tensor& x) { return nb::tuple(nb::cast(x.strides())); },
           "In elements.")
@@ -206,12 +229,12 @@ void add_properties(nb::class_<Tensor>& t) {
       .def("shares_storage", &Tensor::shares_storage, "other"_a,
            "Whether both are views of the same memory.")
       .def_prop_rw(
-          "requires_grad", &Tensor::requires_grad,
-          [](Tensor& x, bool on) { x.set_requires_grad(on); }, "Whether tapes follow it.")
+          "requires_grad", [](const Tensor& x) { return static_cast<bool>(Node::of(x)); },
+          [](Tensor& x, bool on) { set_followed(x, on); }, "Whether tapes follow it.")
       .def(
           "requires_grad_",
           [](nb::handle self, bool on) {
-            nb::cast<Tensor&>(self).set_requires_grad(on);
+            set_followed(nb::cast<Tensor&>(self), on);
             return self;
           },
           "on"_a = true, nb::sig("def requires_grad_(self, on: bool = True) -> Tensor"),
@@ -280,7 +303,7 @@ void add_copies(nb::class_<Tensor>& t) {
           [](const Tensor& x, nb::handle) {
             Unlocked now;
             auto copy = x.detach().clone();
-            if (x.requires_grad()) copy.set_requires_grad();
+            if (Node::of(x)) copy.set_requires_grad();
             return copy;
           },
           "memo"_a)
@@ -330,7 +353,16 @@ void add_views(nb::class_<Tensor>& t) {
        "One size may be -1. Copies when it must.")
       .def(
           "view",
-          [](const Tensor& x, const nb::args& sizes) { return x.view(Shape(sizes_of(sizes))); },
+          [](const Tensor& x, const nb::args& args) {
+            auto sizes = sizes_of(args);
+            const auto open = std::find(sizes.begin(), sizes.end(), -1);
+            if (open != sizes.end()) {
+              *open = 1;
+              const auto rest = Shape(sizes).numel();
+              *open = rest == 0 ? 0 : x.numel() / rest;
+            }
+            return x.view(Shape(sizes));
+          },
           "Like reshape, but an error where it would have to copy.")
       .def(
           "flatten", [](const Tensor& x) { return x.reshape({-1}); }, unlocked(),

@@ -40,7 +40,16 @@ void bind_records(nb::module_& m) {
       .def_ro("tested", &train::EpochRecord::tested)
       .def_ro("test_loss", &train::EpochRecord::test_loss)
       .def_ro("test_accuracy", &train::EpochRecord::test_accuracy)
-      .def_ro("seconds", &train::EpochRecord::seconds);
+      .def_ro("seconds", &train::EpochRecord::seconds)
+      .def("__repr__", [](const train::EpochRecord& r) {
+        const auto number = [](double value) { return nb::str("{:.4g}").attr("format")(value); };
+        nb::object text = nb::str("EpochRecord(epoch={}, loss={}, accuracy={}")
+                              .attr("format")(r.epoch, number(r.loss), number(r.accuracy));
+        if (r.tested)
+          text = nb::str("{}, test_loss={}, test_accuracy={}")
+                     .attr("format")(text, number(r.test_loss), number(r.test_accuracy));
+        return nb::object(nb::str("{}, seconds={})").attr("format")(text, number(r.seconds)));
+      });
   nb::class_<Evaluation>(m, "Evaluation", "Loss, accuracy and confusion on test data.")
       .def(
           "__init__",

@@ -8,7 +8,9 @@
 
 from __future__ import annotations
 
-from . import _numpy, errors
+from typing import TYPE_CHECKING
+
+from . import _hints, _numpy, errors
 from ._netcl import Tensor, __version__, built_with_opencl, get_active_device, install_sigint_handler
 from ._netcl.ops import (
     bias_add,
@@ -22,11 +24,19 @@ from ._netcl.ops import (
 )
 from ._types import DType, Shape
 from .errors import Error
-from . import autograd, core, data, device, io, nn, ops, optim, profiling, progress, runtime, train
+from . import autograd, core, data, io, nn, ops, optim, profiling, progress, runtime, train
 from .core.kernel_selector import KernelSpec
 from .train import fit
 
+if TYPE_CHECKING:  # that a module can be called is beyond type checkers
+    from .device import _DeviceModule
+
+    device: _DeviceModule
+else:
+    from . import device
+
 _numpy.install()
+_hints.install(Tensor)
 # Where Python's own Ctrl+C handler is in place: a stuck device must not make a process immortal.
 install_sigint_handler()
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import sys
 from types import ModuleType
+from typing import Any
 
 from ._netcl import (
     Context,
@@ -44,7 +45,17 @@ def profile(device):
 
 
 class _DeviceModule(ModuleType):
-    def __call__(self, selector="auto"):
+    manager: DeviceManager
+    Context: type[Context]
+    CPUQueue: type[CPUQueue]
+    Device: type[Device]
+    DeviceHandle: type[DeviceHandle]
+    DeviceManager: type[DeviceManager]
+    Queue: type[Queue]
+    get_active_device = staticmethod(get_active_device)
+    profile = staticmethod(profile)
+
+    def __call__(self, selector: Any = "auto") -> _Scope:
         return _Scope(selector)
 
 

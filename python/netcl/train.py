@@ -20,7 +20,7 @@ from ._netcl.train import (
 from . import nn, optim
 from .autograd import Tape, no_grad
 from .data import DataLoader, Dataset
-from .errors import ArgumentError
+from .errors import ArgumentError, DtypeError, ShapeError
 from .progress import Progress
 
 __all__ = [
@@ -74,22 +74,32 @@ def fit(
 ) -> History:
     """Trains a model on batches (x, target), with Adam on the cross entropy unless told otherwise.
 
-    `data` and `test` are loaders (anything that gives batches each time it is iterated) or
-    datasets, which get a DataLoader. `report` is the path of an HTML page. `progress` shows a bar;
-    None shows it in terminals and notebooks only.
+    `data` and `test` are loaders (anything that gives batches each time it is iterated), datasets,
+    which get a DataLoader, or pairs of arrays (x, targets). Batches go where the model is. `report`
+    is the path of an HTML page. `progress` shows a bar; None shows it in terminals and notebooks
+    only.
+
+    >>> import numpy as np
+    >>> x = np.linspace(0, 1, 100, dtype=np.float32).reshape(100, 1)
+    >>> history = fit(nn.Linear(1, 1), (x, 2 * x), epochs=20, lr=0.1, loss=nn.mse_loss, progress=False)
+    >>> history.loss < 0.05
+    True
     """
-    loader = _loader(data, batch_size, True, seed)
-    test_loader = None if test is None else _loader(test, 4 * batch_size, False, seed)
+    _check_arguments(model, epochs, optimizer, loss)
+    where = _queue_of(model)
+    loader = _loader(data, batch_size, True, seed, where)
+    test_loader = None if test is None else _loader(test, 4 * batch_size, False, seed, where)
     optimizer = optimizer or optim.Adam(model.parameters(), lr=lr)
     loss = loss or nn.cross_entropy
-    history = History(device=get_active_device().device_name)
+    active = get_active_device()
+    history = History(device=active.device_name if active.queue == where else where.name)
     step = 0
     for epoch in range(1, epochs + 1):
         model.train()
         start, meter = time.perf_counter(), _Meter()
         with Progress(f"epoch {epoch}/{epochs}", _length(loader), progress) as bar:
             for batch in loader:
-                x, target = _pair(batch)
+                x, target = _pair(batch, where)
                 with Tape() as tape:
                     output = model(x)
                     value = loss(output, target)
@@ -101,6 +111,9 @@ def fit(
                 if step % 20 == 0:
                     history.curve.append(meter.point(step))
                 bar.update(lambda: f"loss {meter.recent_loss():.4f}")
+        if bar.done == 0:
+            again = "" if epoch == 1 else "; a generator can be read once only: give a list or a DataLoader"
+            raise ArgumentError(f"[fit] the data must have batches: there was none in epoch {epoch}{again}")
         record = (meter.loss(), meter.accuracy())
         seconds = time.perf_counter() - start
         tested = None
@@ -128,8 +141,9 @@ def evaluate(
     loss = loss or nn.cross_entropy
     total, samples, answers, truths = 0.0, 0, [], []
     with _evaluating(model):
-        for batch in _loader(data, batch_size, False, 0):
-            x, target = _pair(batch)
+        where = _queue_of(model)
+        for batch in _loader(data, batch_size, False, 0, where):
+            x, target = _pair(batch, where)
             output = model(x)
             total += float(loss(output, target)) * len(x)
             samples += len(x)
@@ -160,14 +174,53 @@ def _evaluating(model: nn.Module) -> Iterator[None]:
         model.train(was_training)
 
 
-def _loader(data: Any, batch_size: int, shuffle: bool, seed: int) -> Any:
+def _check_arguments(model: Any, epochs: Any, optimizer: Any, loss: Any) -> None:
+    if not isinstance(model, nn.Module):
+        raise DtypeError(f"[fit] the model must be a Module: {type(model).__name__}")
+    if not isinstance(epochs, int):
+        raise DtypeError(
+            f"[fit] epochs must be a whole number: {type(epochs).__name__} (arrays go together: fit(model, (x, targets)))"
+        )
+    if optimizer is not None and not isinstance(optimizer, optim.Optimizer):
+        raise DtypeError(
+            f"[fit] the optimizer must be one, such as optim.SGD(model.parameters(), lr=0.1): {optimizer!r}"
+        )
+    if loss is not None and not callable(loss):
+        raise DtypeError(f"[fit] the loss must be a function, such as nn.mse_loss: {loss!r}")
+
+
+def _queue_of(model: nn.Module) -> Any:
+    state = model.state_dict()
+    return next(iter(state.values())).queue if state else get_active_device().queue
+
+
+class _Pairs:
+    """Arrays (x, targets) as a dataset."""
+
+    def __init__(self, x: Any, targets: Any) -> None:
+        if len(x) != len(targets):
+            raise ShapeError(f"[fit] there must be a target for each x: {len(x)} and {len(targets)}")
+        self.x, self.targets = x, targets
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    def __getitem__(self, index: int) -> tuple:
+        return self.x[index], self.targets[index]
+
+
+def _loader(data: Any, batch_size: int, shuffle: bool, seed: int, where: Any) -> Any:
+    if isinstance(data, (tuple, list)) and len(data) == 2 and all(getattr(part, "ndim", 0) > 0 for part in data):
+        x, targets = (part.to_host() if isinstance(part, Tensor) else part for part in data)
+        data = _Pairs(x, targets)
     is_dataset = hasattr(data, "__getitem__") and not isinstance(data, DataLoader)
-    return DataLoader(data, batch_size, shuffle, seed=seed) if is_dataset else data
+    return DataLoader(data, batch_size, shuffle, seed=seed, device=where) if is_dataset else data
 
 
-def _pair(batch: Any) -> tuple[Tensor, Tensor]:
+def _pair(batch: Any, where: Any) -> tuple[Tensor, Tensor]:
     if isinstance(batch, (tuple, list)) and len(batch) == 2:
-        return batch[0], batch[1]
+        x, target = (part if isinstance(part, Tensor) else Tensor(part, device=where) for part in batch)
+        return x, target
     what = f"{len(batch)} parts" if isinstance(batch, (tuple, list)) else f"one {type(batch).__name__}"
     raise ArgumentError(f"[fit] a batch must be a pair (x, target): {what}")
 

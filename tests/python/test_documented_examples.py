@@ -79,6 +79,14 @@ def test_core_manager(capsys):
     assert got["dev"].device_name in text and "Queue" in text
 
 
+def test_discovered_devices_are_pairs(opencl):
+    found = nc.device.manager.discover()
+    for platform, device in found:
+        assert isinstance(platform, str) and nc.core.DeviceManager._device_type(device) in ("gpu", "cpu", "accel", "other")
+    assert len(found[0]) == 2 and found[0][1] == nc.device.manager.default(0).device
+    assert nc.device.manager.default(1000, required=False) is None
+
+
 def test_core_device_scope():
     has_gpu = nc.device.manager.default("gpu", required=False) is not None
     if has_gpu:

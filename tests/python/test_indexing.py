@@ -83,6 +83,11 @@ def test_assignment_on_the_device(on):
         values[key] = value
         np.testing.assert_array_equal(x.to_host(), values)
     x[1] = nc.Tensor([9.0])
+    x[0, 0] = [[2.0]]  # more axes than there is room for, as in NumPy
+    x[2] = np.full((1, 4), 3)
+    assert x[0, 0].item() == 2 and x[2].tolist() == [3] * 4
+    with pytest.raises(ValueError):
+        x[0, 0] = [1.0, 2.0]
     assert x[1].tolist() == [9] * 4
     x[x > 5] = 0
     assert x.max().item() <= 5

@@ -76,6 +76,21 @@ def test_buffer_protocol(dtype):
             np.testing.assert_array_equal(np.frombuffer(x, dtype).reshape(2, 3), values)
 
 
+def test_orders_that_are_asked_for():
+    buffers = pytest.importorskip("_testbuffer")
+    with nc.device("cpu"):
+        x = nc.Tensor(np.arange(6, dtype=np.float32).reshape(2, 3))
+        rows, columns, any_order = (
+            getattr(buffers, f"PyBUF_{name}_CONTIGUOUS") for name in ("C", "F", "ANY"))
+        for tensor, good, bad in [(x, (rows, any_order), (columns,)), (x.T, (columns, any_order), (rows,)),
+                                  (x[:, ::2], (), (rows, columns, any_order))]:
+            for order in good:
+                assert buffers.ndarray(tensor, getbuf=order | buffers.PyBUF_FORMAT).tolist() == tensor.tolist()
+            for order in bad:
+                with pytest.raises(BufferError, match="contiguous"):
+                    buffers.ndarray(tensor, getbuf=order)
+
+
 def test_dlpack_to_numpy():
     with nc.device("cpu"):
         x = nc.Tensor(np.arange(6, dtype=np.float32).reshape(2, 3))
@@ -244,6 +259,20 @@ def test_our_objects_for_pyopencl(opencl):
     back = np.empty(4, np.float32)
     cl.enqueue_copy(queue, back, buffer).wait()
     np.testing.assert_array_equal(back, [0, 1, 2, 3])
+
+
+def test_a_queue_can_be_the_active_device(opencl):
+    cl = pytest.importorskip("pyopencl")
+    theirs = cl.CommandQueue(cl.Context([cl.Device.from_int_ptr(opencl.device.int_ptr)]))
+    for queue in (opencl.queue, theirs, nc.core.device.CPUQueue()):
+        with nc.device(queue) as handle:
+            x = nc.Tensor([1.0])
+            assert x.queue == handle.queue and (x + 1).tolist() == [2.0]
+            if queue is theirs:
+                assert x.queue.int_ptr == theirs.int_ptr and handle.platform_name == opencl.platform_name
+    for wrong in (3.5, opencl.context, []):
+        with pytest.raises(TypeError, match="device handle or a queue"):
+            nc.device(wrong).__enter__()
 
 
 def test_a_context_is_not_a_queue(opencl):

@@ -1,6 +1,8 @@
 """Models by subclassing, state, optimisers, training."""
 
+import copy
 import gc
+import pickle
 import weakref
 
 import numpy as np
@@ -130,6 +132,118 @@ def test_to_moves_everything(opencl):
     assert net.astype("float16").first.weight.dtype == "float16"
 
 
+class Tied(nn.Module):
+    """Tensors and modules that are shared, frozen, in evaluation mode, of both languages."""
+
+    def __init__(self):
+        super().__init__()
+        self.table, self.head = nn.Embedding(5, 3), nn.Linear(3, 5)
+        self.head.weight = self.table.weight
+        self.body = nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3), nn.Dropout(0.5).eval())
+        self.again = self.body
+        self.scale = self.same = nn.Parameter([1.0, 2.0])
+        self.frozen = nn.Linear(1, 1).requires_grad_(False)
+        self.register_buffer("seen", nc.Tensor([3.0]))
+        self.blocks = nn.ModuleList([nn.TransformerBlock(4, 2), Net()])
+        self.settings = {"list": [1]}
+
+    def forward(self, x):
+        return self.head(self.body(self.table(x)))
+
+
+class Pair(nn.Sequential):
+    def __init__(self, width):
+        super().__init__(nn.Linear(width, width), nn.ReLU())
+        self.width = width
+
+
+def test_shared_parameters_are_trained_once(on):
+    net = Tied()
+    before = net.scale.tolist()
+    assert "head.weight" in net.state_dict() and "head.weight" not in dict(net.named_parameters())
+    optimizer = optim.SGD(net.parameters(), lr=1.0)
+    with Tape() as tape:
+        loss = net.same.sum()
+    tape.backward(loss)
+    optimizer.step()
+    assert net.scale.tolist() == [value - 1 for value in before]
+    with pytest.raises(ValueError, match="once"):
+        optim.SGD([net.scale, net.same])
+    net.to("cpu")
+    assert net.head.weight.shares_storage(net.table.weight) and net.scale.shares_storage(net.same)
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda module: pickle.loads(pickle.dumps(module))])
+def test_copies(on, copied):
+    net = Tied()
+    other = copied(net)
+    assert list(other.state_dict()) == list(net.state_dict())
+    for name, tensor in net.state_dict().items():
+        twin = other.state_dict()[name]
+        assert twin.tolist() == tensor.tolist() and twin.queue == tensor.queue and not twin.shares_storage(tensor)
+        assert twin.requires_grad == tensor.requires_grad
+    assert len(other.parameters()) == len(net.parameters()) and other.again is other.body
+    assert other.head.weight.shares_storage(other.table.weight) and other.scale.shares_storage(other.same)
+    assert [m.training for _, m in other.named_modules()] == [m.training for _, m in net.named_modules()]
+    assert other.settings == net.settings and other.settings is not net.settings
+    net.eval(), other.eval()
+    x = nc.Tensor([1, 4])
+    assert other(x).tolist() == net(x).tolist()
+    pair = copied(Pair(3).astype("float16"))
+    assert type(pair) is Pair and pair.width == 3 and pair[0].weight.dtype == "float16"
+
+
+def test_parameters_are_frozen_one_by_one(on):
+    net = Net()
+    for parameter in net.blocks.parameters():
+        parameter.requires_grad = False
+    net.first.bias.requires_grad_(False)
+    assert [name for name, p in net.named_parameters() if p.requires_grad] == ["scale", "first.weight"]
+    optimizer = optim.Adam(net.parameters(), lr=0.1)
+    before = {name: tensor.tolist() for name, tensor in net.state_dict().items()}
+
+    def changed():
+        with Tape() as tape:
+            loss = net(nc.Tensor.ones((2, 4))).sum()
+        tape.backward(loss)
+        optimizer.step()
+        return sorted(name for name, tensor in net.state_dict().items() if tensor.tolist() != before[name])
+
+    assert changed() == ["first.weight", "scale"]
+    net.first.bias.requires_grad = True
+    assert changed() == ["first.bias", "first.weight", "scale"]
+
+
+def test_results_are_not_parameters(on):
+    class Keeps(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(2, 2)
+
+        def forward(self, x):
+            self.last = self.layer(x)
+            return self.last
+
+    net = Keeps()
+    with Tape():
+        net(nc.Tensor.ones((1, 2)))
+    assert list(net.state_dict()) == ["layer.weight", "layer.bias"] and net.last.requires_grad
+
+
+def test_what_layers_of_netcl_cannot_do_is_said():
+    with pytest.raises(TypeError, match="Linear as an attribute"):
+        class Mine(nn.Linear):
+            def forward(self, x):
+                return x
+
+    for part in (nn.Parameter([1.0]), nn.Linear(1, 1)):
+        with pytest.raises(ValueError, match="subclass of Module.*'extra'"):
+            nn.Linear(1, 1).extra = part
+    layer = nn.Linear(1, 1)
+    layer.note, layer.weight = "kept", nn.Parameter([[2.0]])
+    assert layer.note == "kept" and layer.weight.item() == 2
+
+
 def test_train_and_eval():
     net = nn.Sequential(nn.Dropout(0.5), Net())
     assert net.training and not net.eval().training and not net[1].training and net.train().training
@@ -211,6 +325,27 @@ def test_fit(on, tmp_path, capsys):
     page = (tmp_path / "report.html").read_text()
     assert page.startswith("<!DOCTYPE html>") or "<html" in page
     assert "epoch 4/4" in capsys.readouterr().err
+
+
+def test_fit_takes_arrays_and_goes_where_the_model_is(on):
+    nn.manual_seed(2)
+    x = np.random.default_rng(0).random((64, 3), np.float32)
+    model = nn.Linear(3, 1)
+    targets = x.sum(1, keepdims=True)
+    with nc.device("cpu"):  # another one than the model's
+        assert nc.fit(model, (x, targets), epochs=30, loss=nn.mse_loss, lr=0.05, batch_size=8).loss < 0.02
+        assert nc.train.evaluate(model, (nc.Tensor(x), nc.Tensor(targets)), loss=nn.mse_loss).loss < 0.02
+    once = ((x[i : i + 16], targets[i : i + 16]) for i in (0, 16))  # batches of arrays
+    with pytest.raises(ValueError, match="epoch 2; a generator"):
+        nc.fit(model, once, epochs=2, loss=nn.mse_loss)
+    for wrong, kind, words in [
+        (lambda: nc.fit(model, []), ValueError, "none in epoch 1$"), (lambda: nc.fit(model, x, targets), TypeError, "epochs"),
+        (lambda: nc.fit(model, (x, targets[1:])), ValueError, "64 and 63"), (lambda: nc.fit(None, x), TypeError, "Module"),
+        (lambda: nc.fit(model, (x, x), optimizer=optim.SGD), TypeError, "optimizer"),
+        (lambda: nc.fit(model, (x, x), loss="mse"), TypeError, "mse_loss"),
+    ]:
+        with pytest.raises(kind, match=words):
+            wrong()
 
 
 def test_fit_of_a_regression(on):

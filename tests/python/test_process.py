@@ -59,6 +59,10 @@ def test_messages_have_rule_and_values(on):
         nc.Tensor([1.0], dtype="floats")
     with pytest.raises(errors.ShapeError):
         nc.conv2d(a, b)
+    with pytest.raises(ValueError, match="padding"):
+        nc.conv2d(nc.Tensor.zeros((1, 1, 4, 4)), nc.Tensor.zeros((1, 1, 3, 3)), padding=-1)
+    with pytest.raises(TypeError, match="out"):  # nothing is written into memory that may not fit
+        nc.conv2d(nc.Tensor.zeros((1, 1, 4, 4)), nc.Tensor.zeros((1, 1, 3, 3)), out=nc.Tensor.zeros(1))
     with pytest.raises(ValueError, match="stride"):
         nc.conv2d(nc.Tensor.zeros((1, 1, 4, 4)), nc.Tensor.zeros((1, 1, 3, 3)), stride=0)
     with pytest.raises(ValueError):
@@ -71,8 +75,9 @@ def test_too_much_memory(on):
     with pytest.raises(MemoryError) as failed:
         nc.Tensor.empty((1 << 44,))
     assert failed.value.requested >= 1 << 46
-    with pytest.raises(ValueError):
-        nc.Tensor.empty((1 << 40, 1 << 40))
+    for sizes in ((1 << 40, 1 << 40), (10**30,)):
+        with pytest.raises(ValueError, match="63 bits"):
+            nc.Tensor.empty(sizes)
 
 
 def test_a_device_that_is_not_there():
@@ -128,6 +133,25 @@ def test_fork(opencl):
         print(nc.relu(x).tolist())
     """)
     assert code == 0 and out.split() == ["True", "[1.0]"], (out, err)
+
+
+def test_fork_pools_do_not_wait_for_ever(opencl):
+    """A pool's task that cannot be unpickled is never answered: its tensors can, and fail when used."""
+    code, out, err = result("""
+        import multiprocessing as mp
+        import numpy as np
+
+        if __name__ == "__main__":
+            nc.Tensor([1.0], device="opencl").wait()
+            with mp.get_context("fork").Pool(1) as pool:
+                for use in (repr, len, float, bool, list, np.asarray):
+                    for device in ("opencl", "cpu"):
+                        try:
+                            print(pool.apply_async(use, [nc.Tensor([1.0], device=device)]).get(20))
+                        except nc.errors.ForkError as error:
+                            print("spawn" in str(error))
+    """)
+    assert code == 0 and out.split() == ["True"] * 12, (out, err)
 
 
 def test_fork_without_any_driver():
@@ -226,6 +250,41 @@ def test_twice_handled_is_no_reason_to_exit():
     interrupt_after(process, "ready")
     out, err = finish(process)
     assert out.strip() == "alive [1.0]" and process.returncode == 0, err
+
+
+def test_a_signal_is_taken_once(opencl):
+    process = python("""
+    import time
+    queue = nc.device.manager.default("opencl").queue
+    nc.Tensor([1.0]).wait()
+    try:
+        print("ready", flush=True)
+        time.sleep(30)
+    except KeyboardInterrupt:
+        nc.runtime.interruptible_finish(queue)  # not interrupted again
+        nc.Tensor([1.0]).wait()
+        print("alive", flush=True)
+        time.sleep(30)
+    """)
+    interrupt_after(process, "ready")
+    assert process.stdout.readline().strip() == "alive"
+    process.terminate()  # which must not look like success
+    finish(process)
+    assert process.returncode == -signal.SIGTERM
+
+
+def test_fused_kernels_are_found_on_disk(opencl, tmp_path):
+    code = """
+        f = nc.autograd.jit_compile(lambda a, b: nc.relu(a * b + 1.0))
+        with nc.device("opencl"):
+            print(f(nc.Tensor([1.0]), nc.Tensor([2.0])).tolist(), nc.runtime.program_cache_stats())
+    """
+    seen = []
+    for _ in range(2):
+        status, out, err = result(code, {"XDG_CACHE_HOME": str(tmp_path)})
+        assert status == 0 and out.startswith("[3.0]"), err
+        seen.append(sorted(path.name for path in tmp_path.rglob("*") if path.is_file()))
+    assert seen[0] == seen[1] and seen[0]
 
 
 def test_hard_exit_where_nothing_waits():

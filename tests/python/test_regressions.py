@@ -96,6 +96,23 @@ def test_empty_tensors(on):
     assert empty.sum().item() == 0 and nc.softmax(empty).shape == (0, 3)
 
 
+def test_many_axes_and_small_whole_numbers(on):
+    a, b = np.ones((2, 1, 2, 1, 2, 1), np.float32), np.full((1, 3, 1, 2, 1, 2), 2, np.float32)
+    got = (nc.Tensor(a) + nc.Tensor(b)).sum(axis=(0, 2, 4))
+    np.testing.assert_array_equal(got.to_host(), (a + b).sum(axis=(0, 2, 4)))
+    for dtype in ("int8", "uint8", "int32", "int64", "bool"):
+        values = np.array([[100, 1], [100, 0]]).astype(dtype)
+        assert nc.Tensor(values).sum(0).tolist() == values.sum(0, dtype=np.int64).tolist()
+        assert nc.Tensor(values).max().item() == values.max()
+
+
+def test_kernels_by_a_wrong_name_and_backends_by_a_wrong_queue(opencl):
+    with pytest.raises(ValueError, match="it has right"):
+        nc.KernelSpec("wrong", "__kernel void right() {}").build(opencl.queue)
+    with pytest.raises(nc.errors.DeviceError, match="OpenCL device"):
+        nc.core.backend.opencl.OpenCLBackend(nc.core.device.CPUQueue())
+
+
 def test_a_released_lease_stays_released(opencl):
     pool = nc.core.BufferPool(opencl.context)
     first = pool.allocate(100)
@@ -185,6 +202,20 @@ def test_mistakes_of_newcomers_are_explained():
         ]:
             with pytest.raises(kind, match=words):
                 mistake()
+
+
+def test_names_of_other_packages_are_explained():
+    x = nc.Tensor([1.0])
+    for where, name, words in [
+        (nc, "zeros", r"netcl\.Tensor\.zeros"), (nc, "exp", r"netcl\.ops\.exp"), (nc, "no_grad", r"netcl\.autograd\.no_grad"),
+        (nn, "MSELoss", "mse_loss"), (nn, "Adam", r"netcl\.optim\.Adam"), (nc.optim, "RMSprop", "RMSProp"),
+        (x, "backward", r"tape\.backward"), (x, "cuda", r'to\("gpu"\)'), (x, "add", r"netcl\.ops\.add"),
+        (nc, "nonesuch", "'nonesuch'$"), (x, "nonesuch", "'nonesuch'$"),
+    ]:
+        with pytest.raises(AttributeError, match=words) as failed:
+            getattr(where, name)
+        assert failed.value.name == name and failed.value.obj is where
+        assert not hasattr(where, name)
 
 
 def test_texts_of_objects(on):

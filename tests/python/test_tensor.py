@@ -146,6 +146,70 @@ def test_whole_numbers_divide_as_in_python(on, dtype):
     np.testing.assert_array_equal((x // 0.5).to_host()[:4], values[:4] // 0.5)
 
 
+def test_whole_numbers_of_64_bits_are_exact(on):
+    rng = np.random.default_rng(0)
+    ends = np.array([2**63 - 1, -(2**63), 2**53 + 1, 0, 1, -1])
+    a = np.concatenate([rng.integers(-(2**63), 2**63 - 1, 300), rng.integers(-(2**55), 2**55, 300), ends])
+    b = rng.permutation(np.concatenate([rng.integers(-(2**62), 2**62, 300), rng.integers(-99, 99, 300), ends + 3]))
+    with np.errstate(all="ignore"):  # 0 where the divisor is
+        quotient, rest = a // b, a % b
+    x, y = nc.Tensor(a), nc.Tensor(b)
+    np.testing.assert_array_equal((x // y).to_host(), quotient)
+    np.testing.assert_array_equal((x % y).to_host(), rest)
+    for divisor in (1, 10, -7, 2**60 + 1):
+        np.testing.assert_array_equal((x // divisor).to_host(), a // divisor)
+        np.testing.assert_array_equal((x % divisor).to_host(), a % divisor)
+    large = 2**60 + 1
+    x = nc.Tensor([large, 0])
+    assert (x + large).tolist() == [2 * large, large] and (x == large).tolist() == [True, False]
+    x[1] = large + 2
+    assert x.tolist() == [large, large + 2] and nc.Tensor.full((1,), large, "int64").item() == large
+    for wrong in (lambda: x + 2**70, lambda: nc.Tensor.full((1,), 2**63, "int64")):
+        with pytest.raises(OverflowError):
+            wrong()
+
+
+def test_whole_and_fractional_numbers(on):
+    x = nc.Tensor([1, -2], dtype="int32")
+    for got, dtype, want in [
+        (x + 2**40, "int64", [2**40 + 1, 2**40 - 2]), (x * 2.0, "float32", [2, -4]), (7 // (x + 0.0), "float32", [7, -4]),
+        (x**3, "int32", [1, -8]), (x**0, "int32", [1, 1]), (x**2.0, "float32", [1, 4]), (x**-1, "float32", [1, -0.5]),
+        (nc.Tensor([3, 4]) / 2, "float64", [1.5, 2]), (nc.Tensor([True, False]) * 1.0, "float32", [1, 0]),
+        (nc.ops.where(x > 0, 1, 0), "int64", [1, 0]), (nc.ops.where(x > 0, 0.5, 2), "float32", [0.5, 2]),
+    ]:
+        assert (got.dtype, got.tolist()) == (dtype, want)
+    assert (x < 2**40).tolist() == [True, True] and [part.tolist() for part in divmod(x, 2)] == [[0, -1], [1, 0]]
+
+
+def test_no_digit_is_lost_before_it_is_time(on):
+    assert nc.Tensor([0.1], dtype="float64").tolist() == [0.1] == nc.Tensor.from_host([0.1], dtype="float64").tolist()
+    assert nc.Tensor([16777217.0], dtype="int32").item() == 16777217
+    x = nc.Tensor.zeros(2, "float64")
+    x[:] = [0.1, 0.2]
+    assert x.tolist() == [0.1, 0.2] == (x * 0 + [0.1, 0.2]).tolist() == x.fill_(0).write([0.1, 0.2]).tolist()
+    values = np.array([300, -1], np.int16)
+    assert nc.Tensor(values, dtype="uint8").tolist() == [255, 0] == nc.Tensor(values.astype(int), dtype="uint8").tolist()
+    assert nc.Tensor(np.array([2**64 - 1], np.uint64), dtype="int64").item() == 2**63 - 1
+    for wrong in (1j, np.zeros(2, np.complex64), "text", np.array(["2020"], "datetime64[Y]")):
+        with pytest.raises(TypeError, match="real numbers"):
+            nc.Tensor(wrong, dtype="float32")
+
+
+def test_small_methods(on):
+    values = np.float32([[1, 0, 3], [4, 5, 6]])
+    x = nc.Tensor(values)
+    for name in ("all", "any"):
+        for axis in (None, 0, 1):
+            got = getattr(x - 1, name)(axis)
+            assert got.dtype == "bool" and got.tolist() == getattr(values - 1, name)(axis).tolist()
+    np.testing.assert_allclose(x.std(axis=0).to_host(), values.std(0, ddof=1), rtol=1e-6)
+    assert x.clamp(min=3).min().item() == 3 and x.clamp(max=3).max().item() == 3
+    assert round(nc.Tensor([0.5, 1.5])).tolist() == [0, 2] and x.view(-1).shape == (6,) and x.view(3, -1).shape == (3, 2)
+    for wrong in (lambda: x.view(4, -1), lambda: x.T.view(-1), lambda: x.clamp()):
+        with pytest.raises(ValueError):
+            wrong()
+
+
 def test_in_place(on):
     x = nc.Tensor([1.0, 2.0])
     same = x

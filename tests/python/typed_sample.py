@@ -14,7 +14,11 @@ with Tape() as tape:
 tape.backward(loss)
 optimizer.step()
 handle = nc.device.manager.default("cpu")
+context, queue = nc.device.manager.default()
+with nc.device("cpu") as dev:
+    name: str = dev.device_name
 text: str = x.size  # wrong
 nn.Linear("2", 3)  # wrong
 nc.relu(3)  # wrong
 x.no_such_method()  # wrong
+nc.zeros(3)  # wrong

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Iterable
 
+from . import _copying
 from .._netcl import Tensor
 from .._netcl.nn import (
     GPT,
@@ -46,6 +47,9 @@ from .._netcl.nn import (
     smooth_l1_loss,
     to_json,
 )
+
+
+_copying.install()
 
 
 def Parameter(values: Any, dtype: Any = None, device: Any = None) -> Tensor:
