@@ -5,7 +5,8 @@
     lab.py compilers          the compilers of scripts/gpu_audit.py, likewise
     lab.py list               the implementations, and which of them are installed
     lab.py run NAME CMD...    a command that sees exactly this implementation
-    lab.py matrix [NAME...]   the self-test of all ops on each, as a table (--stride, --full, --out)
+    lab.py matrix [NAME...]   the self-test of all ops on each, as a table (--stride, --full, --ops, --out); goes on
+                              where a run with the same executable and the same cases was interrupted
 
 Everything goes to build/lab (NETCL_LAB names another directory). An implementation of a newer Debian
 release lives in a small root directory of that release, which `run` enters in a mount namespace of
@@ -13,8 +14,11 @@ its own; nothing of it is seen outside."""
 
 import argparse
 import concurrent.futures
+import hashlib
 import json
+import math
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -39,6 +43,7 @@ class Implementation:
     icd: str                 # the library, or its name inside the release's root
     release: str = ""        # a newer Debian release, or "" for this machine
     env: dict = field(default_factory=dict)
+    interpreter: bool = False  # gets few and small cases
 
     def installed(self):
         return bool(self.library())
@@ -67,7 +72,7 @@ IMPLEMENTATIONS = [
     Implementation("zink26-gpu", "Mesa 26 rusticl on zink, as a GPU without shared memory",
                    "libRusticlOpenCL.so.1", "forky", ZINK | GPU),
     Implementation("oclgrind", "Oclgrind, a checker", "/usr/lib/oclgrind/liboclgrind-rt-icd.so|"
-                   "/usr/lib/*/oclgrind/liboclgrind-rt-icd.so"),
+                   "/usr/lib/*/oclgrind/liboclgrind-rt-icd.so", interpreter=True),
 ]
 
 
@@ -231,81 +236,187 @@ def run(name, arguments):
 
 # ---- matrix
 
-def tool(i, arguments, errors, limit):
-    """Exit code (None: out of time) and standard output of the self-test."""
-    try:
-        done = subprocess.run(command(i, [str(NETCL), "selftest", "--device", "opencl", *arguments]), timeout=limit,
-                              env=environment(i), stdout=subprocess.PIPE, stderr=errors, text=True)
-    except subprocess.TimeoutExpired:
-        return None, ""
-    return done.returncode, done.stdout
+NO_KERNELS = ("auto", "gradient")  # what the selector chooses, and gradients: made of kernels that run by themselves
+FEW = 4                            # further cases for a kernel that none of its first ones was for
 
 
-def selftest_of(i, arguments, op, ids, log, limit):
-    """A process for the op; when the driver takes it down, one for each of its kernels, so that one does not
-    hide the others. What ended (part, how, told by its exit code), and the reports of the parts that did not."""
-    ended, reports = [], []
-    with open(log, "a", encoding="utf-8") as errors:
-        parts = [op]
-        while parts:
-            part = parts.pop(0)
-            code, text = tool(i, [*arguments, "--filter", part + "/*", "--json"], errors, limit)
+@dataclass
+class Runner:
+    """The self-test in processes of their own, on one implementation."""
+    i: Implementation
+    arguments: list          # which cases there are
+    log: Path
+    limit: int               # seconds for one process
+
+    def tool(self, *arguments):
+        """Exit code (None: out of time) and standard output."""
+        line = command(self.i, [str(NETCL), "selftest", "--device", "opencl", *arguments])
+        with open(self.log, "a", encoding="utf-8") as errors:
             try:
-                reports.append(json.loads(text))
-            except json.JSONDecodeError:
-                ended.append((part, "out of time" if code is None else f"exit code {code}"))
-                if part == op:
-                    parts = list(dict.fromkeys("/".join(one.split("/")[:2]) for one in ids))
-    return ended, reports
+                done = subprocess.run(line, timeout=self.limit, env=environment(self.i), stdout=subprocess.PIPE,
+                                      stderr=errors, text=True)
+            except subprocess.TimeoutExpired:
+                return None, ""
+        return done.returncode, done.stdout
+
+    def listing(self, *arguments):
+        return self.tool(*arguments, "--list")[1].split()
+
+    def report(self, *arguments):
+        """The report, and how the process ended when it has none."""
+        code, text = self.tool(*arguments, "--json")
+        try:
+            return json.loads(text), ""
+        except json.JSONDecodeError:
+            return None, "out of time" if code is None else f"exit code {code}"
 
 
-def selftest(i, arguments, log, jobs, limit):
-    result = {"passed": 0, "failed": 0, "declined": 0, "ops": {}, "crashed": {}, "failures": []}
-    log.write_text("", encoding="utf-8")
-    with open(log, "a", encoding="utf-8") as errors:
-        _, ids = tool(i, [*arguments, "--list"], errors, limit)
+def kernel_of(case):
+    return "/".join(case.split("/")[:2])
+
+
+def elements(case):
+    """About how many elements a case has, from its name: the largest of its shapes."""
+    sample = case.split("/", 3)[3]
+    return max([math.prod(int(n) for n in shape.split("x")) for shape in re.findall(r"\d+(?:x\d+)*", sample)], default=0)
+
+
+def near(cases, wanted):
+    """The cases whose size is nearest to a wanted one come first."""
+    return sorted(cases, key=lambda case: (abs(math.log(max(elements(case), 1) / wanted)), case))
+
+
+def few_cases(cases):
+    """For an interpreter: one small case of each kernel."""
+    by_kernel = {}
+    for case in cases:
+        by_kernel.setdefault(kernel_of(case), []).append(case)
+    return [near(some, 200)[0] for kernel, some in by_kernel.items() if kernel.split("/")[1] not in NO_KERNELS]
+
+
+class OpRun:
+    """The cases of one op, first the chosen ones, then more for every kernel that has not run yet."""
+
+    def __init__(self, runner, op, chosen, cases):
+        self.runner, self.op, self.chosen, self.cases = runner, op, chosen, cases
+        self.result = {"op": op, "passed": 0, "failed": 0, "declined": 0, "kernels": {}, "ended": {}, "failures": []}
+
+    def add(self, report):
+        for key in ("passed", "failed", "declined"):
+            self.result[key] += report[key]
+        self.result["failures"] += report["failures"]
+        for kernel in report["kernels"]:
+            self.result["kernels"][kernel["kernel"]] = self.result["kernels"].get(kernel["kernel"], 0) + kernel["cases"]
+
+    def process(self, part, *arguments):
+        report, ended = self.runner.report(*arguments)
+        if report is None:
+            self.result["ended"][part] = ended
+        else:
+            self.add(report)
+        return report is not None
+
+    def first(self):
+        """A process for the op; when the driver takes it down, one for each of its kernels, so that one does not
+        hide the others."""
+        if self.runner.i.interpreter:
+            self.process(self.op, "--filter", ",".join(self.chosen))
+        elif not self.process(self.op, *self.runner.arguments, "--filter", self.op + "/*"):
+            for kernel in dict.fromkeys(map(kernel_of, self.chosen)):
+                self.process(kernel, *self.runner.arguments, "--filter", kernel + "/*")
+
+    def not_run(self):
+        kernels = dict.fromkeys(map(kernel_of, self.cases))
+        return [kernel for kernel in kernels if kernel.split("/")[1] not in NO_KERNELS
+                and not self.result["kernels"].get(kernel) and kernel not in self.result["ended"]]
+
+    def further(self):
+        tried = set(self.chosen)
+        for count in (FEW, None):
+            for kernel in self.not_run():
+                rest = [c for c in self.cases if kernel_of(c) == kernel and c not in tried]
+                some = near(rest, 200) if self.runner.i.interpreter else rest
+                if count and not self.runner.i.interpreter:
+                    some = some[::max(1, len(some) // count)]
+                some = some[:count]
+                tried.update(some)
+                if some:
+                    self.process(kernel, "--quick", "--filter", ",".join(some))
+
+    def run(self):
+        self.first()
+        self.further()
+        self.result["not run"] = self.not_run()
+        return self.result
+
+
+def finished(lines, key):
+    """The results of ops that a run with the same key, which was interrupted, has written."""
+    if not lines.exists():
+        return {}
+    results = [json.loads(line) for line in lines.read_text(encoding="utf-8").splitlines() if line.endswith("}")]
+    return {result["op"]: result for result in results if result["key"] == key}
+
+
+def selftest(runner, lines, jobs, ops):
+    """Results of all ops. Each is a line of a file as soon as it is known, so that a run can be gone on with."""
+    i = runner.i
+    everything = runner.listing("--quick")
+    chosen = few_cases(everything) if i.interpreter else runner.listing(*runner.arguments)
+    key = hashlib.sha256(NETCL.read_bytes() + repr((i.library(), i.env, runner.arguments)).encode()).hexdigest()[:16]
+    known = finished(lines, key)
     by_op = {}
-    for one in ids.split():
-        by_op.setdefault(one.split("/")[0], []).append(one)
-    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        for op, (ended, reports) in zip(by_op, pool.map(
-                lambda op: selftest_of(i, arguments, op, by_op[op], log, limit), by_op)):
-            result["crashed"] |= dict(ended)
-            counts = {key: sum(r[key] for r in reports) for key in ("passed", "failed", "declined")}
-            result["ops"][op] = counts
-            for key, count in counts.items():
-                result[key] += count
-            result["failures"] += [failure for r in reports for failure in r["failures"]]
-    return result
+    for case in everything:
+        by_op.setdefault(case.split("/")[0], []).append(case)
+    missing = [op for op in by_op if op not in known and (not ops or op in ops)]
+
+    def run_op(op):
+        return OpRun(runner, op, [case for case in chosen if case.split("/")[0] == op], by_op[op]).run()
+
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool, open(lines, "a", encoding="utf-8") as out:
+        for future in concurrent.futures.as_completed([pool.submit(run_op, op) for op in missing]):
+            result = future.result() | {"key": key}
+            known[result["op"]] = result
+            out.write(json.dumps(result) + "\n")
+            out.flush()
+    return [known[op] for op in by_op if op in known]
 
 
-def crashes(crashed):
+def crashes(results):
     """Kernels in which the driver ended the process; an op alone when each of its kernels is right by itself."""
+    crashed = [part for result in results for part in result["ended"]]
     kernels = [part for part in crashed if "/" in part]
     together = [part for part in crashed if "/" not in part and not any(k.startswith(part + "/") for k in kernels)]
     return ", ".join(kernels + [f"{op} (its kernels alone do not)" for op in together]) or "-"
 
 
-def matrix(names, chosen_cases, out, jobs, limit):
+def row(i, results, minutes):
+    total = {key: sum(result[key] for result in results) for key in ("passed", "failed", "declined")}
+    kernels = sum(1 for result in results for kernel, count in result["kernels"].items()
+                  if count and kernel.split("/")[1] not in NO_KERNELS)
+    never = sum(len(result["not run"]) for result in results)
+    return (f"| {i.name} | {i.what} | {len(results)} | {kernels} | {never} | {total['passed']} | {total['failed']} | "
+            f"{total['declined']} | {crashes(results)} | {minutes:.0f} |")
+
+
+def matrix(names, cases, out, jobs, limit, ops):
     if not NETCL.exists():
         sys.exit("lab.py: build the release preset first: make build")
     chosen = [find(n) for n in names] if names else IMPLEMENTATIONS
     out.mkdir(parents=True, exist_ok=True)
-    print(f"netcl selftest {' '.join(chosen_cases)}\n\n"
-          "| name | implementation | ops | passed | failed | declined | the driver ends the process in | minutes |\n"
-          "|---|---|---|---|---|---|---|---|", flush=True)
+    print(f"netcl selftest {' '.join(cases)}\n\n| name | implementation | ops | kernels | not for any sample | passed | "
+          "failed | declined | the driver ends the process in | minutes |\n|---|---|---|---|---|---|---|---|---|---|", flush=True)
     bad = 0
     for i in chosen:
         if not i.installed():
-            print(f"| {i.name} | {i.what} | not installed | | | | | |", flush=True)
+            print(f"| {i.name} | {i.what} | not installed | | | | | | | |", flush=True)
             continue
         started = time.monotonic()
-        result = selftest(i, chosen_cases, out / f"{i.name}.log", jobs, limit)
-        (out / f"{i.name}.json").write_text(json.dumps(result, indent=1), encoding="utf-8")
-        bad += bool(result["failed"] or result["crashed"] or not result["passed"])
-        print(f"| {i.name} | {i.what} | {len(result['ops'])} | {result['passed']} | {result['failed']} | "
-              f"{result['declined']} | {crashes(result['crashed'])} | "
-              f"{(time.monotonic() - started) / 60:.0f} |", flush=True)
+        results = selftest(Runner(i, cases, out / f"{i.name}.log", limit), out / f"{i.name}.jsonl", jobs, ops)
+        bad += not results or any(result["failed"] or result["ended"] for result in results)
+        print(row(i, results, (time.monotonic() - started) / 60), flush=True)
+        for failure in [failure for result in results for failure in result["failures"]][:20]:
+            print(f"failed on {i.name}: {failure['id']}: {failure['message']}", file=sys.stderr, flush=True)
     return 1 if bad else 0
 
 
@@ -324,6 +435,7 @@ def main():
     table.add_argument("--stride", type=int, default=1, help="every kernel on each N-th of its samples")
     table.add_argument("--jobs", type=int, default=2, help="processes at a time")
     table.add_argument("--limit", type=int, default=1800, help="seconds for one process")
+    table.add_argument("--ops", nargs="*", default=[], help="these alone")
     table.add_argument("--out", type=Path, default=LAB / "results")
     chosen = parser.parse_args()
     if chosen.command == "install":
@@ -336,7 +448,7 @@ def main():
         run(chosen.name, chosen.arguments)
     else:
         cases = ([] if chosen.full else ["--quick"]) + (["--stride", str(chosen.stride)] if chosen.stride > 1 else [])
-        sys.exit(matrix(chosen.names, cases, chosen.out, chosen.jobs, chosen.limit))
+        sys.exit(matrix(chosen.names, cases, chosen.out, chosen.jobs, chosen.limit, chosen.ops))
 
 
 if __name__ == "__main__":

@@ -6,15 +6,14 @@ the reports in its log are counted; kernels with planted mistakes prove that the
     oclgrind.py [--samples N] [--limit SECONDS] [--jobs N] [OP...]
 
 Oclgrind is an interpreter: each kernel of an op runs in its first dtype on the N samples of the
-self-test that are nearest to 200 elements, one of them as views. Logs: build/oclgrind."""
+self-test that are nearest to 200 elements, one of them as views; a kernel that declines these gets others.
+A run that was interrupted goes on. Logs: build/oclgrind."""
 
 import argparse
 import concurrent.futures
+import hashlib
 import json
-import math
-import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -85,44 +84,97 @@ def planted():
         sys.exit("oclgrind.py: the check itself does not work")
 
 
-def elements(sample):
-    """About how many elements a sample has, from its name: the largest of its shapes."""
-    return max([math.prod(int(n) for n in shape.split("x")) for shape in re.findall(r"\d+(?:x\d+)*", sample)], default=0)
-
-
-def chosen_cases(ids, samples):
-    groups = {}
+def by_op(ids):
+    """The cases that may be chosen: op -> kernel -> those of its first dtype, the nearest to 200 elements first."""
+    groups, dtypes = {}, {}
     for one in ids:
-        parts = one.split("/", 3)
-        if len(parts) == 4 and parts[1] not in ("gradient", "auto", "special") and elements(parts[3]) > 0:
-            groups.setdefault((parts[0], parts[1]), {}).setdefault(parts[2], []).append((parts[3], one))
-    chosen = []
-    for by_dtype in groups.values():
-        cases = next(iter(by_dtype.values()))
-        near = sorted(cases, key=lambda c: (abs(math.log(elements(c[0]) / 200)), c[0]))
-        views = [c for c in near if "@views" in c[0]][:1]
-        dense = [c for c in near if "@views" not in c[0]][:samples - len(views)]
-        chosen += [c[1] for c in dense + views]
-    return chosen
+        op, kernel, dtype, _ = one.split("/", 3)
+        if kernel not in lab.NO_KERNELS and lab.elements(one) > 0 and dtypes.setdefault((op, kernel), dtype) == dtype:
+            groups.setdefault(op, {}).setdefault(f"{op}/{kernel}", []).append(one)
+    return {op: {kernel: lab.near(cases, 200) for kernel, cases in kernels.items()} for op, kernels in groups.items()}
 
 
-def run_op(op, cases, limit):
-    result = {"op": op, "cases": len(cases), "kernels": len({c.split("/")[1] for c in cases}), "passed": 0, "failed": 0,
-              "declined": 0, "reports": [], "unfinished": []}
-    # What it keeps about uninitialised values is wrong for memory that another case had before: a process for each.
-    parts = [("races", op, cases)] + [("uninitialised", f"{op}-{i}", [case]) for i, case in enumerate(cases)
-                                      if op not in COPYING or "@views" in case]
-    for mode, name, some in parts:
-        code, text, found = call(mode, name, [str(BIN / "netcl"), "selftest", "--device", "opencl", "--json", "--filter",
-                                              ",".join(some)], limit)
-        result["reports"] += [[mode, *report] for report in found]
+def first_of(cases, samples):
+    views = [case for case in cases if "@views" in case][:1]
+    return [case for case in cases if "@views" not in case][:samples - len(views)] + views
+
+
+class OpRun:
+    """The kernels of an op, each on samples that it is for."""
+
+    def __init__(self, op, kernels, samples, limit):
+        self.op, self.kernels, self.samples, self.limit = op, kernels, samples, limit
+        self.runs = {}  # kernel -> cases that it did not decline
+        self.result = {"op": op, "cases": 0, "kernels": 0, "passed": 0, "failed": 0, "declined": 0, "reports": [],
+                       "unfinished": [], "not run": []}
+
+    def process(self, mode, name, cases):
+        """The report, or None when there is none."""
+        code, text, found = call(mode, f"{self.op}-{name}", [str(BIN / "netcl"), "selftest", "--device", "opencl", "--json",
+                                                           "--filter", ",".join(cases)], self.limit)
+        self.result["reports"] += [[mode, *report] for report in found]
         try:
             report = json.loads(text)
-            for key in ("passed", "failed", "declined"):
-                result[key] += report[key]
         except json.JSONDecodeError:
-            result["unfinished"].append(f"{mode} {some[0]}: {'out of time' if code is None else f'exit code {code}'}")
-    return result
+            self.result["unfinished"].append(f"{mode} {cases[0]}: {'out of time' if code is None else f'exit code {code}'}")
+            return None
+        for key in ("passed", "failed", "declined"):
+            self.result[key] += report[key]
+        return report
+
+    def races(self, name, cases):
+        report = self.process("races", name, cases)
+        for kernel in report["kernels"] if report else []:
+            self.runs[kernel["kernel"]] = self.runs.get(kernel["kernel"], 0) + kernel["cases"]
+
+    def find_case(self, kernel, rest):
+        """More samples for a kernel that none of the first was for, a few at a time."""
+        for at in range(0, len(rest), lab.FEW):
+            some = rest[at:at + lab.FEW]
+            self.races(f"{kernel.split('/')[1]}-{at}", some)
+            if self.runs.get(kernel):
+                return some
+        return []
+
+    def run(self):
+        chosen = {kernel: first_of(cases, self.samples) for kernel, cases in self.kernels.items()}
+        self.races("all", [case for cases in chosen.values() for case in cases])
+        for kernel, cases in self.kernels.items():
+            if not self.runs.get(kernel) and not self.result["unfinished"]:
+                chosen[kernel] = self.find_case(kernel, [case for case in cases if case not in chosen[kernel]])
+        # What it keeps about uninitialised values is wrong for memory that another case had before: a process for each.
+        for kernel in self.runs:
+            for number, case in enumerate(chosen[kernel]):
+                if self.op not in COPYING or "@views" in case:
+                    self.process("uninitialised", f"{kernel.split('/')[1]}-{number}", [case])
+        self.result["kernels"] = sum(1 for count in self.runs.values() if count)
+        self.result["cases"] = sum(self.runs.values())
+        self.result["not run"] = [kernel for kernel in self.kernels if not self.runs.get(kernel)]
+        return self.result
+
+
+def tell(result):
+    print(f"{result['op']:24} {result['kernels']:3} kernels {result['cases']:4} cases, {result['failed']} failed, "
+          f"{len(result['reports'])} reports {'; '.join(result['unfinished'])}", flush=True)
+    for line in sorted({" ".join(r) for r in result["reports"]})[:5]:
+        print("    " + line, flush=True)
+
+
+def run_ops(ops, groups, samples, limit, jobs):
+    """Each result is a line of a file as soon as it is known, so that a run can be gone on with."""
+    key = hashlib.sha256((BIN / "netcl").read_bytes() + str(samples).encode()).hexdigest()[:16]
+    lines = OUT / "results.jsonl"
+    known = lab.finished(lines, key)
+    missing = [op for op in ops if op not in known]
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool, open(lines, "a", encoding="utf-8") as out:
+        started = [pool.submit(OpRun(op, groups[op], samples, limit).run) for op in missing]
+        for future in concurrent.futures.as_completed(started):
+            result = future.result() | {"key": key}
+            known[result["op"]] = result
+            out.write(json.dumps(result) + "\n")
+            out.flush()
+            tell(result)
+    return [known[op] for op in ops]
 
 
 def main():
@@ -134,29 +186,17 @@ def main():
     chosen = parser.parse_args()
     if not lab.find("oclgrind").installed():
         sys.exit("oclgrind.py: Oclgrind is not installed (Debian: apt-get install oclgrind)")
-    shutil.rmtree(OUT, ignore_errors=True)
-    OUT.mkdir(parents=True)
+    OUT.mkdir(parents=True, exist_ok=True)
     planted()
     _, listing, _ = call("races", "list", [str(BIN / "netcl"), "selftest", "--device", "opencl", "--list"], 600)
-    cases = chosen_cases(listing.split(), chosen.samples)
-    by_op = {}
-    for one in cases:
-        by_op.setdefault(one.split("/")[0], []).append(one)
-    ops = chosen.ops or list(by_op)
-    results = []
-    with concurrent.futures.ThreadPoolExecutor(chosen.jobs) as pool:
-        for result in pool.map(lambda op: run_op(op, by_op[op], chosen.limit), ops):
-            results.append(result)
-            print(f"{result['op']:24} {result['kernels']:3} kernels {result['cases']:4} cases, {result['failed']} failed, "
-                  f"{len(result['reports'])} reports {'; '.join(result['unfinished'])}", flush=True)
-            for line in sorted({" ".join(r) for r in result["reports"]})[:5]:
-                print("    " + line, flush=True)
-    (OUT / "results.json").write_text(json.dumps(results, indent=1), encoding="utf-8")
+    groups = by_op(listing.split())
+    results = run_ops(chosen.ops or list(groups), groups, chosen.samples, chosen.limit, chosen.jobs)
     total = {key: sum(r[key] for r in results) for key in ("kernels", "cases", "passed", "failed", "declined")}
     found, unfinished = sum(len(r["reports"]) for r in results), [r["op"] for r in results if r["unfinished"]]
+    never = [kernel for r in results for kernel in r["not run"]]
     print(f"\n{len(results)} ops, {total['kernels']} kernels, {total['cases']} cases under {len(MODES)} checks: "
           f"{total['passed']} passed, {total['failed']} failed, {total['declined']} declined, {found} reports; "
-          f"not finished: {', '.join(unfinished) or 'none'}")
+          f"not finished: {', '.join(unfinished) or 'none'}; kernels that decline every sample: {', '.join(never) or 'none'}")
     sys.exit(1 if found or unfinished or total["failed"] else 0)
 
 

@@ -23,6 +23,7 @@ struct SelftestCounts {
 struct SelftestReport {
   SelftestCounts total;
   std::vector<std::pair<std::string, SelftestCounts>> ops;
+  std::vector<std::pair<std::string, SelftestCounts>> kernels;  // by "op/kernel"
   std::vector<SelftestFailure> failures;
   double seconds = 0;
   bool interrupted = false;  // Ctrl+C ended the run: the cases after it were not tried

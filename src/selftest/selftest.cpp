@@ -13,24 +13,37 @@ namespace {
 
 using selftest_detail::Filter, selftest_detail::Outcome;
 
+void add(const SelftestCounts& more, SelftestCounts& counts) {
+  counts.run += more.run;
+  counts.failed += more.failed;
+  counts.declined += more.declined;
+}
+
+// Cases of a kernel follow one another.
+SelftestCounts& counts_of(const selftest_detail::Case& one, SelftestReport& report) {
+  auto name = one.op->name + "/" + one.variant;
+  if (report.kernels.empty() || report.kernels.back().first != name)
+    report.kernels.emplace_back(std::move(name), SelftestCounts{});
+  return report.kernels.back().second;
+}
+
 // The cases of one op; false when the run ends here.
 bool run_op(const OpDef& op, const Queue& queue, const SelftestOptions& options,
-            const Filter& filter, SelftestCounts& counts, SelftestReport& report) {
+            const Filter& filter, SelftestReport& report) {
   const auto samples = op.samples();
   for (const auto& one : selftest_detail::cases_of(op, samples, queue, options)) {
     const auto id = one.id();
     if (!filter.matches(id)) continue;
     try {
       check_interrupt();
-      if (options.progress) options.progress(id, report.total.run + counts.run);
+      if (options.progress) options.progress(id, report.total.run);
       const auto outcome = run_case(one, queue);
-      if (outcome.kind == Outcome::Kind::declined) {
-        ++counts.declined;
-        continue;
-      }
-      ++counts.run;
-      if (outcome.kind == Outcome::Kind::passed) continue;
-      ++counts.failed;
+      const bool declined = outcome.kind == Outcome::Kind::declined;
+      const bool failed = outcome.kind == Outcome::Kind::failed;
+      const SelftestCounts counts{declined ? 0U : 1U, failed ? 1U : 0U, declined ? 1U : 0U};
+      add(counts, counts_of(one, report));
+      add(counts, report.total);
+      if (!failed) continue;
       report.failures.push_back({id, outcome.message});
     } catch (const Interrupted&) {
       report.interrupted = true;
@@ -50,11 +63,11 @@ SelftestReport selftest_detail::run_ops(const std::vector<const OpDef*>& ops, co
   SelftestReport report;
   for (const auto* op : ops) {
     if (!filter.may_match_prefix(op->name + "/")) continue;
+    const auto kernels_before = report.kernels.size();
+    const bool go_on = run_op(*op, queue, options, filter, report);
     SelftestCounts counts;
-    const bool go_on = run_op(*op, queue, options, filter, counts, report);
-    report.total.run += counts.run;
-    report.total.failed += counts.failed;
-    report.total.declined += counts.declined;
+    for (auto i = kernels_before; i < report.kernels.size(); ++i)
+      add(report.kernels[i].second, counts);
     if (counts.run + counts.declined > 0) report.ops.emplace_back(op->name, counts);
     if (!go_on) break;
   }

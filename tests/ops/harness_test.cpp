@@ -208,6 +208,22 @@ TEST(Harness, DeclinedCasesAreCountedApart) {
   EXPECT_EQ(report.total.failed, 0u);
 }
 
+TEST(Harness, CountsEveryKernelByItself) {
+  NETCL_NEED_OPENCL();
+  auto op = toy_op();
+  op.variants.push_back(op.variants[0]);
+  op.variants[1].name = "twice.other";
+  op.variants[1].declines = [](const OpCall&, const ExtendedDeviceProfile&) { return "never"; };
+  const auto report = run(op, test::opencl_devices()[0].queue);
+  ASSERT_EQ(report.kernels.size(), 3u);
+  EXPECT_EQ(report.kernels[0].first, "twice/simple");
+  EXPECT_EQ(report.kernels[0].second.run, 4u);
+  EXPECT_EQ(report.kernels[1].first, "twice/other");
+  EXPECT_EQ(report.kernels[1].second.run, 0u);
+  EXPECT_EQ(report.kernels[1].second.declined, 4u);
+  EXPECT_EQ(report.kernels[2].first, "twice/auto");
+}
+
 TEST(Harness, ViewsMustHaveTheirShapeAndDtype) {
   test::on_every_device([](const Queue& queue) {
     auto op = toy_op();

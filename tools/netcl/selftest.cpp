@@ -100,12 +100,17 @@ json report_json(const SelftestReport& report, const std::string& device) {
               {"seconds", report.seconds},
               {"interrupted", report.interrupted},
               {"ops", json::array()},
+              {"kernels", json::array()},
               {"failures", json::array()}};
-  for (const auto& [op, counts] : report.ops)
-    out["ops"].push_back({{"op", op},
-                          {"cases", counts.run},
-                          {"failed", counts.failed},
-                          {"declined", counts.declined}});
+  const auto row = [](const char* kind, const std::string& name, const SelftestCounts& counts) {
+    return json{{kind, name},
+                {"cases", counts.run},
+                {"failed", counts.failed},
+                {"declined", counts.declined}};
+  };
+  for (const auto& [op, counts] : report.ops) out["ops"].push_back(row("op", op, counts));
+  for (const auto& [kernel, counts] : report.kernels)
+    out["kernels"].push_back(row("kernel", kernel, counts));
   for (const auto& failure : report.failures)
     out["failures"].push_back({{"id", failure.id}, {"message", failure.message}});
   return out;
