@@ -113,6 +113,10 @@ if(NETCL_OPENCL)
   set_tests_properties(faults PROPERTIES
     ENVIRONMENT "${netcl_test_env};OPENCL_LAYERS=$<TARGET_FILE:netcl_fault_layer>")
 
+  # A layer under which Oclgrind's device is a CPU (scripts/oclgrind.py).
+  add_library(netcl_cpu_layer SHARED "${PROJECT_SOURCE_DIR}/tests/cpu_layer/cpu_layer.cpp")
+  target_link_libraries(netcl_cpu_layer PRIVATE netcl_flags netcl_internal)
+
   # A layer that claims to be another device, and the program that shows what netcl launches there.
   add_library(netcl_pretend_layer SHARED EXCLUDE_FROM_ALL
     "${PROJECT_SOURCE_DIR}/tests/kernel_record/pretend_layer.cpp"

@@ -23,10 +23,10 @@ import lab
 PROJECT = lab.PROJECT
 OUT = PROJECT / "build" / "oclgrind"
 BIN = PROJECT / "build" / "release" / "bin"
-# The check for uninitialised values stops at LLVM's freeze, which optimised code has. Both: a buffer
-# that is used again would be one of which Oclgrind knows the old contents.
-MODES = {"races": {"OCLGRIND_DATA_RACES": "1"},
-         "uninitialised": {"OCLGRIND_UNINITIALIZED": "1", "OCLGRIND_BUILD_OPTIONS": "-cl-opt-disable"}}
+MODES = {"races": {"OCLGRIND_DATA_RACES": "1"}, "uninitialised": {"OCLGRIND_UNINITIALIZED": "1"}}
+# Its device is of all types at once, which netcl takes for a GPU; kernels for CPUs run under a layer that says so. They
+# keep their panels in local memory, which is a CPU's ordinary memory.
+AS_CPU = {"OPENCL_LAYERS": str(BIN.parent / "libnetcl_cpu_layer.so"), "OCLGRIND_LOCAL_MEM_SIZE": str(1 << 20)}
 # Ops that begin with a copy into their output, of which the self-test has a part of a buffer only: after
 # clEnqueueCopyBuffer into a part Oclgrind reports values that were written (the planted kernel copied_part, which has
 # no mistake). Views are copied by a kernel: these are checked for uninitialised values.
@@ -35,9 +35,10 @@ REPORT = re.compile(r"^(Invalid |Uninitialized |Instruction depends on |Controlf
                     r"OCLGRIND |Work-group divergence|Barrier |.*unaligned|.*[Ee]rror)", re.MULTILINE)
 
 
-def environment(mode, log):
+def environment(mode, log, cpu):
+    """No buffer is kept for reuse: Oclgrind would know its old contents."""
     env = lab.environment(lab.find("oclgrind")) | MODES[mode]
-    return env | {"OCLGRIND_LOG": str(log), "OCLGRIND_MAX_ERRORS": "1000", "NETCL_MAX_CACHED_GB": "0",
+    return env | (AS_CPU if cpu else {}) | {"OCLGRIND_LOG": str(log), "OCLGRIND_MAX_ERRORS": "1000", "NETCL_MAX_CACHED_GB": "0",
                   "XDG_CACHE_HOME": str(OUT / "cache" / mode)}
 
 
@@ -54,13 +55,13 @@ def reports(log):
     return found
 
 
-def call(mode, name, command, limit):
+def call(mode, name, command, limit, cpu=False):
     """Exit code (None: out of time), standard output, reports. Oclgrind 21.10 crashes when it is called while the
     process ends, so that a signal says nothing."""
     log = OUT / f"{name}.{mode}.log"
     log.unlink(missing_ok=True)
     try:
-        done = subprocess.run(command, env=environment(mode, log), capture_output=True, text=True, timeout=limit)
+        done = subprocess.run(command, env=environment(mode, log, cpu), capture_output=True, text=True, timeout=limit)
         code, text = done.returncode, done.stdout
         (OUT / f"{name}.{mode}.err").write_text(done.stderr, encoding="utf-8")
     except subprocess.TimeoutExpired as late:
@@ -104,14 +105,15 @@ class OpRun:
 
     def __init__(self, op, kernels, samples, limit):
         self.op, self.kernels, self.samples, self.limit = op, kernels, samples, limit
-        self.runs = {}  # kernel -> cases that it did not decline
+        self.runs = {}  # kernel -> number of cases that it did not decline
+        self.cpu = set()  # kernels that run on CPUs only
         self.result = {"op": op, "cases": 0, "kernels": 0, "passed": 0, "failed": 0, "declined": 0, "reports": [],
-                       "unfinished": [], "not run": []}
+                       "failures": [], "unfinished": [], "not run": []}
 
-    def process(self, mode, name, cases):
+    def process(self, mode, name, cases, cpu=False):
         """The report, or None when there is none."""
         code, text, found = call(mode, f"{self.op}-{name}", [str(BIN / "netcl"), "selftest", "--device", "opencl", "--json",
-                                                           "--filter", ",".join(cases)], self.limit)
+                                                           "--filter", ",".join(cases)], self.limit, cpu)
         self.result["reports"] += [[mode, *report] for report in found]
         try:
             report = json.loads(text)
@@ -120,20 +122,23 @@ class OpRun:
             return None
         for key in ("passed", "failed", "declined"):
             self.result[key] += report[key]
+        self.result["failures"] += report["failures"]
         return report
 
-    def races(self, name, cases):
-        report = self.process("races", name, cases)
+    def races(self, name, cases, cpu=False):
+        report = self.process("races", name, cases, cpu)
         for kernel in report["kernels"] if report else []:
             self.runs[kernel["kernel"]] = self.runs.get(kernel["kernel"], 0) + kernel["cases"]
 
-    def find_case(self, kernel, rest):
-        """More samples for a kernel that none of the first was for, a few at a time."""
-        for at in range(0, len(rest), lab.FEW):
-            some = rest[at:at + lab.FEW]
-            self.races(f"{kernel.split('/')[1]}-{at}", some)
-            if self.runs.get(kernel):
-                return some
+    def find_cases(self, kernel, cases):
+        """For a kernel that none of its first samples was for: the same on a CPU, then others, a few at a time."""
+        groups = [first_of(cases, self.samples)] + [cases[at:at + lab.FEW] for at in range(0, len(cases), lab.FEW)]
+        for number, some in enumerate(groups):
+            for cpu in (False, True) if number else (True,):
+                self.races(f"{kernel.split('/')[1]}-{number}{'-cpu' if cpu else ''}", some, cpu)
+                if self.runs.get(kernel):
+                    self.cpu |= {kernel} if cpu else set()
+                    return some
         return []
 
     def run(self):
@@ -141,12 +146,12 @@ class OpRun:
         self.races("all", [case for cases in chosen.values() for case in cases])
         for kernel, cases in self.kernels.items():
             if not self.runs.get(kernel) and not self.result["unfinished"]:
-                chosen[kernel] = self.find_case(kernel, [case for case in cases if case not in chosen[kernel]])
+                chosen[kernel] = self.find_cases(kernel, cases)
         # What it keeps about uninitialised values is wrong for memory that another case had before: a process for each.
         for kernel in self.runs:
             for number, case in enumerate(chosen[kernel]):
                 if self.op not in COPYING or "@views" in case:
-                    self.process("uninitialised", f"{kernel.split('/')[1]}-{number}", [case])
+                    self.process("uninitialised", f"{kernel.split('/')[1]}-{number}", [case], kernel in self.cpu)
         self.result["kernels"] = sum(1 for count in self.runs.values() if count)
         self.result["cases"] = sum(self.runs.values())
         self.result["not run"] = [kernel for kernel in self.kernels if not self.runs.get(kernel)]
@@ -156,7 +161,8 @@ class OpRun:
 def tell(result):
     print(f"{result['op']:24} {result['kernels']:3} kernels {result['cases']:4} cases, {result['failed']} failed, "
           f"{len(result['reports'])} reports {'; '.join(result['unfinished'])}", flush=True)
-    for line in sorted({" ".join(r) for r in result["reports"]})[:5]:
+    found = sorted({" ".join(r) for r in result["reports"]} | {f"{f['id']}: {f['message']}" for f in result["failures"]})
+    for line in found[:5]:
         print("    " + line, flush=True)
 
 

@@ -14,6 +14,7 @@
 #include "cl/state.h"
 #include "kernel/binary_store.h"
 #include "kernel/build_log.h"
+#include "kernel/driver_options.h"
 #include "kernel/launch_listener.h"
 #include "netcl/capabilities.h"
 #include "netcl/program_cache.h"
@@ -67,6 +68,7 @@ Request make_request(const Context& context, const Device& device, const std::st
         std::string_view(profile.driver_version), std::string_view(profile.device_version),
         std::string_view(profile.platform_name), std::string_view(profile.platform_version)})
     key.update_field(field);
+  if (const auto added = driver_options(profile); !added.empty()) key.update_field(added);
   request.key = key.hex();
   return request;
 }
@@ -197,11 +199,13 @@ ProgramPtr build_from_source(const Request& request) {
   const auto& device = device_profile(request.device).name;
   log::debug(3, "compiling for {} with {}:\n{}", device, request.options, request.source);
   auto program = cl::program_from_source(request.context.get(), request.source);
-  const auto outcome = cl::build(program.get(), request.device, request.options);
+  const auto options =
+      request.options + std::string(driver_options(device_profile(request.device)));
+  const auto outcome = cl::build(program.get(), request.device, options);
   if (!outcome.ok) {
     ++g_counters.failed;
     throw make_build_error(cl::error_name(outcome.code), outcome.log, request.source, device,
-                           request.options);
+                           options);
   }
   ++g_counters.compiled;
   auto result = finish_program(request, std::move(program));

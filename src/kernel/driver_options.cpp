@@ -1,0 +1,11 @@
+#include "kernel/driver_options.h"
+
+namespace netcl {
+
+std::string_view driver_options(const ExtendedDeviceProfile& profile) {
+  return profile.platform_name == "Oclgrind"
+             ? " -cl-opt-disable -D__builtin_prefetch(place)=((void)0)"
+             : "";
+}
+
+}  // namespace netcl

@@ -1,0 +1,15 @@
+// Options that every program needs on drivers whose compiler or interpreter has a defect.
+#pragma once
+
+#include <string_view>
+
+#include "netcl/capabilities.h"
+
+namespace netcl {
+
+// Oclgrind takes true in a vector for 255 when optimised code widens it without sign, and does not
+// know LLVM's prefetch, for which it refuses the kernel: no optimisation, no prefetch. Empty
+// elsewhere.
+std::string_view driver_options(const ExtendedDeviceProfile& profile);
+
+}  // namespace netcl
