@@ -1,5 +1,5 @@
-// An OpenCL layer under which every device is a CPU and nothing else. Oclgrind's claims to be of all
-// types at once, so that netcl takes it for a GPU, where kernels for CPUs decline.
+// An OpenCL layer under which every device is a CPU and nothing else. Oclgrind's claims to be of
+// all types at once, so that netcl takes it for a GPU, where kernels for CPUs decline.
 #include <CL/cl_layer.h>
 
 #include <cstring>
