@@ -75,7 +75,7 @@ PUBLIC = {
 }
 # Folders that see netcl as a user does: public headers, the system's, and their own.
 # What is made of OpenCL's own types: the calls, and the layer that fails them in tests.
-OPENCL = ("src/cl/opencl", "tests/fault_layer/", "tests/kernel_record/")
+OPENCL = ("src/cl/opencl", "tests/cpu_layer/", "tests/fault_layer/", "tests/kernel_record/")
 USERS = ("tools/", "python/", "examples/", "tests/consumer/")
 SOURCES = (".cpp", ".h", ".hpp", ".cc", ".cl")
 CHECKED = ("include", "src", "tools", "python", "examples", "tests", "bench")

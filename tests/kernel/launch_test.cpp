@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "cl/cl.h"
+#include "kernel/driver_options.h"
 #include "kernel/local_memory.h"
 #include "kernel/program_cache.h"
 #include "netcl/netcl.h"
@@ -213,6 +214,14 @@ TEST(LocalMemory, MayGrowFromLaunchToLaunch) {
     for (int i = 0; i < n; ++i) expected[static_cast<std::size_t>(i)] = n - i;
     EXPECT_EQ(x.to_vector<int>(), expected) << n;
   }
+}
+
+TEST(DriverOptions, OnlyOclgrindNeedsAny) {
+  ExtendedDeviceProfile profile;
+  profile.platform_name = "Portable Computing Language";
+  EXPECT_EQ(driver_options(profile), "");
+  profile.platform_name = "Oclgrind";
+  EXPECT_NE(driver_options(profile).find(" -cl-opt-disable"), std::string_view::npos);
 }
 
 TEST(LocalMemory, OneArgumentFillsWhatIsFree) {
