@@ -3,9 +3,7 @@
 namespace netcl {
 
 std::string_view driver_options(const ExtendedDeviceProfile& profile) {
-  return profile.platform_name == "Oclgrind"
-             ? " -cl-opt-disable -D__builtin_prefetch(place)=((void)0)"
-             : "";
+  return profile.platform_name == "Oclgrind" ? " -cl-opt-disable" : "";
 }
 
 }  // namespace netcl

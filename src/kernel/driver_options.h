@@ -7,9 +7,8 @@
 
 namespace netcl {
 
-// Oclgrind takes true in a vector for 255 when optimised code widens it without sign, and does not
-// know LLVM's prefetch, for which it refuses the kernel: no optimisation, no prefetch. Empty
-// elsewhere.
+// Oclgrind takes true in a vector for 255 when optimised code widens it without sign: no
+// optimisation there. Empty elsewhere.
 std::string_view driver_options(const ExtendedDeviceProfile& profile);
 
 }  // namespace netcl

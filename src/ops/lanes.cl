@@ -17,7 +17,8 @@ typedef ACCV __attribute__((aligned(sizeof(ACC)))) loose_lanes;
 #define STORE_RESULTS(v, p) STORE_GLOBAL(v, p)
 #endif
 
-#ifdef __has_builtin
+// Only where the compiler makes a CPU's own code: the translator to SPIR-V ends the process at it.
+#if defined(__has_builtin) && (defined(__x86_64__) || defined(__aarch64__))
 #if __has_builtin(__builtin_prefetch)
 #define FETCH(p) __builtin_prefetch((const void*)(size_t)(p))
 #define FETCH_TO_WRITE(p) __builtin_prefetch((const void*)(size_t)(p), 1)

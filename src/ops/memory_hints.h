@@ -8,10 +8,12 @@
 namespace netcl {
 
 // FETCH(p) asks for memory ahead of its use, STREAM(v, p) writes a vector past the caches, where
-// the compiler has such things; the vector must lie at a multiple of its size.
+// the compiler has such things; the vector must lie at a multiple of its size. Prefetching only
+// where it makes a CPU's own code: the translator to SPIR-V, which Mesa uses, ends the process at
+// it.
 inline constexpr const char* kMemoryHints =
     "#ifdef __has_builtin\n"
-    "#if __has_builtin(__builtin_prefetch)\n"
+    "#if (defined(__x86_64__) || defined(__aarch64__)) && __has_builtin(__builtin_prefetch)\n"
     "#define FETCH(p) __builtin_prefetch(p)\n"
     "#endif\n"
     "#if __has_builtin(__builtin_nontemporal_store)\n"

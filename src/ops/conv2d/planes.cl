@@ -31,8 +31,9 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_planes(
   const int p0 = get_group_id(0) * size.s6, p_end = min(size.s4, p0 + size.s6);
   const long group = get_group_id(1), n = get_group_id(2);
   const int pitch = STEP_W * phase;
-  const int height = (p_end - p0 - 1) * STEP_H + (FILTER_ROWS - 1) * DILATION_H + 1;
-  // As many rows as the last tile may look at.
+  // All rows that the last tile looks at, also for results that are not there.
+  const int height = ((p_end - p0 + TILE_ROWS - 1) / TILE_ROWS * TILE_ROWS - 1) * STEP_H +
+                     (FILTER_ROWS - 1) * DILATION_H + 1;
   const long channel =
       ((size.s6 + TILE_ROWS - 1) * STEP_H + (FILTER_ROWS - 1) * DILATION_H + 1) * pitch;
   x += (n * pad.s2 + group) * Cg * H * W;
