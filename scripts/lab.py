@@ -306,7 +306,8 @@ class OpRun:
             self.result[key] += report[key]
         self.result["failures"] += report["failures"]
         for kernel in report["kernels"]:
-            self.result["kernels"][kernel["kernel"]] = self.result["kernels"].get(kernel["kernel"], 0) + kernel["cases"]
+            ran = kernel["cases"] - kernel["empty"]
+            self.result["kernels"][kernel["kernel"]] = self.result["kernels"].get(kernel["kernel"], 0) + ran
 
     def process(self, part, *arguments):
         report, ended = self.runner.report(*arguments)

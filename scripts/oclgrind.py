@@ -128,7 +128,7 @@ class OpRun:
     def races(self, name, cases, cpu=False):
         report = self.process("races", name, cases, cpu)
         for kernel in report["kernels"] if report else []:
-            self.runs[kernel["kernel"]] = self.runs.get(kernel["kernel"], 0) + kernel["cases"]
+            self.runs[kernel["kernel"]] = self.runs.get(kernel["kernel"], 0) + kernel["cases"] - kernel["empty"]
 
     def find_cases(self, kernel, cases):
         """For a kernel that none of its first samples was for: the same on a CPU, then others, a few at a time."""

@@ -18,6 +18,7 @@ struct SelftestFailure {
 
 struct SelftestCounts {
   std::size_t run = 0, failed = 0, declined = 0;  // declined: the variant is not for this problem
+  std::size_t empty = 0;  // of those that ran: results without elements, for which no kernel runs
 };
 
 struct SelftestReport {

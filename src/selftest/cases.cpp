@@ -165,13 +165,14 @@ bool is_empty(const Stage& stage) {
 
 Outcome run_forward(const Case& one, const Queue& queue) {
   auto stage = make_stage(one, queue);
-  if (!is_empty(stage)) {
+  const bool empty = is_empty(stage);
+  if (!empty) {
     const auto reason = declined(one, stage, queue);
     if (!reason.empty()) return {Outcome::Kind::declined, reason};
   }
   compute(one, stage);
   const auto wrong = check_stage(one, stage);
-  return wrong.empty() ? Outcome{} : Outcome{Outcome::Kind::failed, wrong};
+  return {wrong.empty() ? Outcome::Kind::passed : Outcome::Kind::failed, wrong, empty};
 }
 
 }  // namespace

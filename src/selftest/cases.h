@@ -24,6 +24,7 @@ std::vector<Case> cases_of(const OpDef& op, const std::vector<OpSample>& samples
 struct Outcome {
   enum class Kind { passed, failed, declined } kind = Kind::passed;
   std::string message;
+  bool is_empty = false;  // there was nothing to compute
 };
 Outcome run_case(const Case& one, const Queue& queue);
 

@@ -17,6 +17,7 @@ void add(const SelftestCounts& more, SelftestCounts& counts) {
   counts.run += more.run;
   counts.failed += more.failed;
   counts.declined += more.declined;
+  counts.empty += more.empty;
 }
 
 // Cases of a kernel follow one another.
@@ -40,7 +41,8 @@ bool run_op(const OpDef& op, const Queue& queue, const SelftestOptions& options,
       const auto outcome = run_case(one, queue);
       const bool declined = outcome.kind == Outcome::Kind::declined;
       const bool failed = outcome.kind == Outcome::Kind::failed;
-      const SelftestCounts counts{declined ? 0U : 1U, failed ? 1U : 0U, declined ? 1U : 0U};
+      const SelftestCounts counts{declined ? 0U : 1U, failed ? 1U : 0U, declined ? 1U : 0U,
+                                  outcome.is_empty ? 1U : 0U};
       add(counts, counts_of(one, report));
       add(counts, report.total);
       if (!failed) continue;

@@ -222,6 +222,7 @@ TEST(Harness, CountsEveryKernelByItself) {
   EXPECT_EQ(report.kernels[1].second.run, 0u);
   EXPECT_EQ(report.kernels[1].second.declined, 4u);
   EXPECT_EQ(report.kernels[2].first, "twice/auto");
+  EXPECT_EQ(report.total.empty, 0u);
 }
 
 TEST(Harness, ViewsMustHaveTheirShapeAndDtype) {

@@ -106,7 +106,8 @@ json report_json(const SelftestReport& report, const std::string& device) {
     return json{{kind, name},
                 {"cases", counts.run},
                 {"failed", counts.failed},
-                {"declined", counts.declined}};
+                {"declined", counts.declined},
+                {"empty", counts.empty}};
   };
   for (const auto& [op, counts] : report.ops) out["ops"].push_back(row("op", op, counts));
   for (const auto& [kernel, counts] : report.kernels)
