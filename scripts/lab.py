@@ -30,7 +30,8 @@ PROJECT = Path(__file__).resolve().parent.parent
 LAB = Path(os.environ.get("NETCL_LAB", PROJECT / "build" / "lab"))  # named as a tool's variable, not the library's
 NETCL = PROJECT / "build" / "release" / "bin" / "netcl"
 
-LLVMPIPE = {"RUSTICL_ENABLE": "llvmpipe", "RUSTICL_FEATURES": "fp16,fp64"}
+LLVMPIPE = {"RUSTICL_ENABLE": "llvmpipe", "RUSTICL_FEATURES": "fp64"}
+FP16 = {"RUSTICL_FEATURES": "fp16,fp64"}  # Mesa 26 has float16 without being asked
 ZINK = {"RUSTICL_ENABLE": "swrast", "GALLIUM_DRIVER": "zink", "LIBGL_ALWAYS_SOFTWARE": "1",
         "VK_DRIVER_FILES": "/usr/share/vulkan/icd.d/lvp_icd.json"}
 GPU = {"RUSTICL_DEVICE_TYPE": "gpu"}
@@ -66,8 +67,8 @@ IMPLEMENTATIONS = [
     Implementation("pocl6", "PoCL 6.0, Debian 13", "libpocl.so.2", "trixie"),
     Implementation("pocl7", "PoCL 7.1, Debian forky", "libpocl.so.2", "forky"),
     Implementation("intel", "Intel's CPU runtime, PyPI", "venv/lib/libintelocl.so"),
-    Implementation("rusticl25", "Mesa 25 rusticl on llvmpipe", "libRusticlOpenCL.so.1", "trixie", LLVMPIPE),
-    Implementation("rusticl25-gpu", "the same, as a GPU", "libRusticlOpenCL.so.1", "trixie", LLVMPIPE | GPU),
+    Implementation("rusticl25", "Mesa 25 rusticl on llvmpipe", "libRusticlOpenCL.so.1", "trixie", LLVMPIPE | FP16),
+    Implementation("rusticl25-gpu", "the same, as a GPU", "libRusticlOpenCL.so.1", "trixie", LLVMPIPE | FP16 | GPU),
     Implementation("rusticl26", "Mesa 26 rusticl on llvmpipe", "libRusticlOpenCL.so.1", "forky", LLVMPIPE),
     Implementation("zink26-gpu", "Mesa 26 rusticl on zink, as a GPU without shared memory",
                    "libRusticlOpenCL.so.1", "forky", ZINK | GPU),
