@@ -1,8 +1,8 @@
 // Kernels with known mistakes: what checks kernels must report these, and not the one without.
-// The last two have no mistake either: their input was filled by clEnqueueCopyBuffer, as a whole or
-// in part.
+// The last three have no mistake either: their input was written by clEnqueueCopyBuffer, as a whole
+// or in part, or by clEnqueueFillBuffer.
 //   planted_kernels clean | race | local_race | out_of_bounds | uninitialized | copied |
-//   copied_part
+//   copied_part | filled
 #include <cstdio>
 #include <map>
 
@@ -21,7 +21,8 @@ const std::map<std::string, std::string>& bodies() {
       {"out_of_bounds", "y[i] = x[i] + x[i + (1 << 20)];"},
       {"uninitialized", "y[i] = t[l];"},
       {"copied", "y[i] = x[i];"},
-      {"copied_part", "y[i] = x[i];"}};
+      {"copied_part", "y[i] = x[i];"},
+      {"filled", "y[i] = x[i];"}};
   return all;
 }
 
@@ -39,6 +40,7 @@ netcl::Tensor input(const netcl::Queue& queue, const std::string& kernel) {
     copy.copy_from(written);
     return copy;
   }
+  if (kernel == "filled") return Tensor::from_shape(queue, {kItems});
   return written;
 }
 
@@ -50,7 +52,8 @@ int main(int argc, char** argv) {
   if (found == bodies().end()) {
     std::fprintf(
         stderr,
-        "planted_kernels clean|race|local_race|out_of_bounds|uninitialized|copied|copied_part\n");
+        "planted_kernels clean|race|local_race|out_of_bounds|uninitialized|copied|copied_part|"
+        "filled\n");
     return 2;
   }
   const auto queue = manager().default_device("opencl").queue;
