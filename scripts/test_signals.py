@@ -88,6 +88,8 @@ def main():
     parser.add_argument("--device", default="auto")
     parser.add_argument("--seed", type=int, default=1)
     chosen = parser.parse_args()
+    # A background job of a script ignores SIGINT, and what it starts would, too.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     work = Path(tempfile.mkdtemp(prefix="netcl-signals-"))
     dice, bad, slowest, saved, resumed = random.Random(chosen.seed), 0, 0.0, 0, 0
     try:

@@ -15,7 +15,8 @@ void interruptible_finish(const Queue& queue, double timeout = 30.0);
 // Ctrl+C sets a flag that the next wait turns into Interrupted. If nothing takes it within 3 s, or
 // a second Ctrl+C comes before, the process ends with exit code 130. Returns false, and changes
 // nothing, when the program has a handler of its own. The library never calls this by itself.
-// also_sigterm: the same for SIGTERM, with which schedulers and service managers end a program.
+// also_sigterm: the same for SIGTERM, with which schedulers and service managers end a program;
+// also where SIGINT is ignored, as in background jobs of scripts.
 bool install_sigint_handler(bool also_sigterm = false);
 void remove_sigint_handler();
 

@@ -26,7 +26,7 @@ sem_t g_signalled;     // posted by the handler: async-signal-safe
 sem_t g_acknowledged;  // posted by poll()
 std::mutex g_mutex;    // guards installation and the hook
 struct sigaction g_previous, g_previous_term;
-bool g_has_term = false;
+bool g_has_int = false, g_has_term = false;
 
 std::shared_ptr<std::function<void()>>& hook_slot() {
   static auto* slot = new std::shared_ptr<std::function<void()>>();
@@ -82,10 +82,10 @@ void watchdog() {
   }
 }
 
-bool is_default(int signal) {
+auto current_handler(int signal) {
   struct sigaction current {};
   sigaction(signal, nullptr, &current);
-  return current.sa_handler == SIG_DFL;
+  return current.sa_handler;
 }
 
 }  // namespace
@@ -95,7 +95,12 @@ int exit_code() noexcept { return 128 + g_signal.load(); }
 bool install_handler(bool also_sigterm) {
   const std::lock_guard lock(g_mutex);
   if (g_installed.load()) return true;
-  if (!is_default(SIGINT)) return false;
+  // A shell without job control starts background jobs with SIGINT ignored; it stays so.
+  const auto before = current_handler(SIGINT);
+  g_has_int = before == SIG_DFL;
+  g_has_term =
+      also_sigterm && (g_has_int || before == SIG_IGN) && current_handler(SIGTERM) == SIG_DFL;
+  if (!g_has_int && !g_has_term) return false;
   static const bool started = [] {
     sem_init(&g_signalled, 0, 0);
     sem_init(&g_acknowledged, 0, 0);
@@ -106,8 +111,7 @@ bool install_handler(bool also_sigterm) {
   struct sigaction action {};
   action.sa_handler = handler;
   sigemptyset(&action.sa_mask);
-  sigaction(SIGINT, &action, &g_previous);
-  g_has_term = also_sigterm && is_default(SIGTERM);
+  if (g_has_int) sigaction(SIGINT, &action, &g_previous);
   if (g_has_term) sigaction(SIGTERM, &action, &g_previous_term);
   g_installed.store(true);
   return true;
@@ -116,7 +120,7 @@ bool install_handler(bool also_sigterm) {
 void remove_handler() {
   const std::lock_guard lock(g_mutex);
   if (!g_installed.exchange(false)) return;
-  sigaction(SIGINT, &g_previous, nullptr);
+  if (g_has_int) sigaction(SIGINT, &g_previous, nullptr);
   if (g_has_term) sigaction(SIGTERM, &g_previous_term, nullptr);
   if (g_pending.exchange(false)) sem_post(&g_acknowledged);
 }

@@ -10,7 +10,7 @@ namespace netcl::interrupt {
 inline constexpr double kGraceSeconds = 3.0;
 
 // False when another handler is in place; then nothing is changed. A SIGTERM is then like a Ctrl+C
-// where that is asked for.
+// where that is asked for, also in a background job, in which SIGINT is ignored.
 bool install_handler(bool also_sigterm = false);
 int exit_code() noexcept;  // 128 + the signal that came last: 130, or 143
 void remove_handler();

@@ -247,6 +247,15 @@ TEST(Sigint, SigtermIsLikeItWhereThatIsAskedFor) {
     EXPECT_THROW(check_interrupt(), Interrupted);
     ::_exit(testing::Test::HasFailure() ? 1 : interrupt_exit_code());
   }
+  if (role == "background job") {
+    ::signal(SIGINT, SIG_IGN);
+    EXPECT_TRUE(install_sigint_handler(true));
+    ::raise(SIGINT);
+    EXPECT_NO_THROW(check_interrupt());
+    ::raise(SIGTERM);
+    EXPECT_THROW(check_interrupt(), Interrupted);
+    ::_exit(testing::Test::HasFailure() ? 1 : interrupt_exit_code());
+  }
   if (role == "not asked") {
     install_sigint_handler();
     ::kill(::getpid(), SIGTERM);
@@ -254,6 +263,7 @@ TEST(Sigint, SigtermIsLikeItWhereThatIsAskedFor) {
   }
   EXPECT_EQ(ChildProcess("deaf").wait(), 143);
   EXPECT_EQ(ChildProcess("heard").wait(), 143);
+  EXPECT_EQ(ChildProcess("background job").wait(), 143);
   EXPECT_EQ(ChildProcess("not asked").wait(), -SIGTERM);
 }
 
