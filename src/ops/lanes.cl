@@ -29,6 +29,19 @@ typedef ACCV __attribute__((aligned(sizeof(ACC)))) loose_lanes;
 #define FETCH_TO_WRITE(p)
 #endif
 
+// Every second lane of two vectors. Not (ACCV)(a.even, b.even), at which Oclgrind's check for
+// uninitialised values crashes.
+static inline ACCV even_lanes(const ACCV a, const ACCV b) {
+  ACCV both;
+  both.lo = a.even, both.hi = b.even;
+  return both;
+}
+static inline ACCV odd_lanes(const ACCV a, const ACCV b) {
+  ACCV both;
+  both.lo = a.odd, both.hi = b.odd;
+  return both;
+}
+
 // Lane j of vector i becomes lane i of vector j: every step interleaves the halves.
 static inline void transpose_lanes(ACCV* v) {
   ACCV t[VEC];

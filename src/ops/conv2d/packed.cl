@@ -39,7 +39,7 @@ static inline void gather(local ACC* to, global const T* x, long from, long limi
       FETCH(x + from + 2 * i + ahead);
       FETCH(x + from + 2 * i + VEC + ahead);
       const ACCV low = LOADV(x, from + 2 * i), high = LOADV(x, from + 2 * i + VEC);
-      STORE_LOCAL((ACCV)(low.even, high.even), to + i);
+      STORE_LOCAL(even_lanes(low, high), to + i);
     }
   }
   for (; i < count; ++i) to[i] = LOAD_T(x, from + i * step);

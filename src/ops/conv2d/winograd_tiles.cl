@@ -43,15 +43,15 @@ void clear_rows(SeenRows* seen) {
 }
 
 // A vector of every fourth element of the 4 * VEC from p on, beginning with the first four each.
-#define SPLIT_BY_FOUR(p, d0, d1, d2, d3)                                              \
-  {                                                                                   \
-    const ACCV a = VLOAD(0, p), b = VLOAD(1, p), c = VLOAD(2, p), d = VLOAD(3, p);    \
-    const ACCV even_low = (ACCV)(a.even, b.even), even_high = (ACCV)(c.even, d.even); \
-    const ACCV odd_low = (ACCV)(a.odd, b.odd), odd_high = (ACCV)(c.odd, d.odd);       \
-    d0 = (ACCV)(even_low.even, even_high.even);                                       \
-    d1 = (ACCV)(odd_low.even, odd_high.even);                                         \
-    d2 = (ACCV)(even_low.odd, even_high.odd);                                         \
-    d3 = (ACCV)(odd_low.odd, odd_high.odd);                                           \
+#define SPLIT_BY_FOUR(p, d0, d1, d2, d3)                                           \
+  {                                                                                \
+    const ACCV a = VLOAD(0, p), b = VLOAD(1, p), c = VLOAD(2, p), d = VLOAD(3, p); \
+    const ACCV even_low = even_lanes(a, b), even_high = even_lanes(c, d);          \
+    const ACCV odd_low = odd_lanes(a, b), odd_high = odd_lanes(c, d);              \
+    d0 = even_lanes(even_low, even_high);                                          \
+    d1 = even_lanes(odd_low, odd_high);                                            \
+    d2 = odd_lanes(even_low, even_high);                                           \
+    d3 = odd_lanes(odd_low, odd_high);                                             \
   }
 
 // VEC columns of six rows, `width` apart, through the transform down. Only the rows [top, bottom)

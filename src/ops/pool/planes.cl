@@ -65,7 +65,9 @@ void pool_one(__global const T* restrict x, __global T* restrict y INDICES, int 
 #else
 ACCV every_second(__global const T* restrict x, int i) {
   const ACCV low = LOADV(x, i), high = LOADV(x, i + VEC);
-  return (ACCV)(low.even, high.even);
+  ACCV both;  // not (ACCV)(low.even, high.even): see even_lanes in ops/lanes.cl
+  both.lo = low.even, both.hi = high.even;
+  return both;
 }
 #define EVERY(x, i) every_second(x, i)
 #endif
