@@ -14,6 +14,8 @@ namespace netcl {
 
 namespace detail {
 
+class WeightForms;
+
 // Computes the memory of storages when somebody looks at it (netcl/jit.h).
 class Deferred {
  public:
@@ -32,6 +34,10 @@ struct Storage {
   std::atomic<std::uint64_t> version{0};  // counts the changes in place
   std::atomic<std::int64_t> kept{0};      // how many of its owners are graphs, not tensors of users
   std::atomic<bool> is_deferred{false};
+  // Its elements may change without being counted: memory of the caller, memory whose buffer was
+  // given out, memory that a replay writes.
+  std::atomic<bool> may_change_unseen{false};
+  std::shared_ptr<WeightForms> forms;  // what is kept of it (ops/weight_forms.h)
 
   const Buffer& buffer() const {
     settle();
@@ -53,6 +59,12 @@ struct Storage {
   void compute() const;
   std::shared_ptr<Deferred> deferred_;
 };
+
+// The count of changes in place, as a part of the storage that keeps it alive.
+inline std::shared_ptr<std::atomic<std::uint64_t>> changes_of(
+    const std::shared_ptr<Storage>& storage) {
+  return {storage, &storage->version};
+}
 
 }  // namespace detail
 

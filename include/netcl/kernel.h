@@ -80,7 +80,8 @@ class KernelArg {
   // What Tensor uses: memory with an element type, of a queue, starting at a byte offset. `version`
   // is counted up by launches that may write the memory.
   static KernelArg memory(const Buffer& buffer, std::size_t offset, std::size_t bytes, DType dtype,
-                          const Queue& queue, std::atomic<std::uint64_t>* version = nullptr);
+                          const Queue& queue,
+                          std::shared_ptr<std::atomic<std::uint64_t>> version = nullptr);
 
   Kind kind() const { return kind_; }
   std::size_t size() const { return size_; }
@@ -92,7 +93,7 @@ class KernelArg {
   std::size_t offset() const { return offset_; }
   std::optional<DType> dtype() const { return dtype_; }
   const Queue* queue() const { return queue_; }
-  std::atomic<std::uint64_t>* version() const { return version_; }
+  const std::shared_ptr<std::atomic<std::uint64_t>>& version() const { return version_; }
 
  private:
   KernelArg(Kind kind, std::size_t size) : kind_(kind), size_(size) {}
@@ -108,7 +109,7 @@ class KernelArg {
   // Arguments live for one launch, in which the caller keeps their owners alive.
   const Buffer* buffer_ = nullptr;
   const Queue* queue_ = nullptr;
-  std::atomic<std::uint64_t>* version_ = nullptr;
+  std::shared_ptr<std::atomic<std::uint64_t>> version_;
   std::size_t offset_ = 0;
 };
 

@@ -4,8 +4,11 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -38,6 +41,11 @@ class CommandRecorder {
                      std::size_t bytes, const void* kept) = 0;
   // What comes next on `second` waits for what is on `first`.
   virtual void order(const Queue& first, const Queue& second) = 0;
+  // Elements were changed in place, which their owner counts: replays change them, and count, too.
+  virtual void wrote(std::weak_ptr<std::atomic<std::uint64_t>> changes) = 0;
+  virtual bool has_written(const std::atomic<std::uint64_t>* changes) const = 0;
+  // To be run before every replay: what the commands read, but others compute.
+  virtual void prepare(std::function<void()> prepare) = 0;
   // The host takes part at this place: `check` reads a verdict of the device and may throw.
   virtual void check(std::function<void()> check) = 0;
   // The host has looked at values, and nobody knows what it made of them.
@@ -75,6 +83,13 @@ class ReaderName {
  private:
   const char* before_;
 };
+
+// Counts a change in place, also in the replays of a capture.
+inline void count_change(const std::shared_ptr<std::atomic<std::uint64_t>>& changes) {
+  changes->fetch_add(1, std::memory_order_relaxed);
+  if (t_recorder != nullptr) [[unlikely]]
+    t_recorder->wrote(changes);
+}
 
 // For code that counts or draws on the host: a replay would repeat what it had at the time.
 inline void changes_on_host(const char* reason) {

@@ -4,6 +4,9 @@
 #include "cl/wait.h"
 
 #include <unistd.h>
+#if __has_include(<sys/prctl.h>)
+#include <sys/prctl.h>
+#endif
 
 #include <algorithm>
 #include <chrono>
@@ -23,7 +26,27 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+// Linux lets sleeps end up to 50 us late, to wake fewer times: longer than many a kernel runs.
+class PreciseSleeps {
+ public:
+#if defined(PR_SET_TIMERSLACK)
+  PreciseSleeps() : slack_(prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0)) { set(1000); }
+  ~PreciseSleeps() { set(slack_); }
+
+ private:
+  static void set(long nanoseconds) {
+    if (nanoseconds > 0) prctl(PR_SET_TIMERSLACK, nanoseconds, 0, 0, 0);
+  }
+  long slack_;
+#else
+  PreciseSleeps() {}
+#endif
+  PreciseSleeps(const PreciseSleeps&) = delete;
+  PreciseSleeps& operator=(const PreciseSleeps&) = delete;
+};
+
 void poll_until_complete(const Event& event, double seconds) {
+  const PreciseSleeps precise;
   const auto start = Clock::now();
   while (event_progress(event.get()) != Progress::complete) {
     interrupt::poll();

@@ -4,6 +4,7 @@
 #include "jit/launch_shape.h"
 #include "jit/reduce_group.h"
 #include "jit/stats.h"
+#include "tensor/access.h"
 
 namespace netcl::fusion {
 namespace {
@@ -66,7 +67,7 @@ Tensor launch_reduction(const Queue& queue, const ReducedChain& chain) {
   const auto states =
       parts == 1 ? y : Tensor::empty(queue, Shape{plan.results() * parts}, program.compute);
   std::vector<KernelArg> list;
-  for (const auto& input : args.inputs) list.emplace_back(input.buffer());
+  for (const auto& input : args.inputs) list.emplace_back(TensorAccess::buffer(input));
   list.emplace_back(states.buffer());
   list.emplace_back(y.buffer());
   for (const auto size : {plan.outer, plan.reduced, plan.inner, parts}) list.emplace_back(size);

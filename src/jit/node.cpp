@@ -97,7 +97,9 @@ void Node::arrive(const Tensor& value) {
   const auto self = shared_from_this();  // the storage lets go of it
   is_pending_ = false;
   if (const auto storage = output.lock()) {
-    storage->lease = std::move(TensorAccess::storage(value)->lease);
+    const auto& computed = TensorAccess::storage(value);
+    storage->lease = std::move(computed->lease);
+    storage->may_change_unseen = computed->may_change_unseen.load();
     storage->arrived();
   }
   release_inputs();

@@ -67,6 +67,19 @@ void Recording::order(const Queue& first, const Queue& second) {
   commands_.emplace_back(Order{first, second});
 }
 
+void Recording::wrote(std::weak_ptr<std::atomic<std::uint64_t>> changes) {
+  const auto* place = changes.lock().get();
+  written_[place] = std::move(changes);
+}
+
+bool Recording::has_written(const std::atomic<std::uint64_t>* changes) const {
+  return written_.contains(changes);
+}
+
+void Recording::prepare(std::function<void()> prepare) {
+  if (is_wanted()) preparations_.push_back(std::move(prepare));
+}
+
 void Recording::check(std::function<void()> check) {
   if (is_wanted()) commands_.emplace_back(Check{std::move(check)});
 }
@@ -83,6 +96,7 @@ void Recording::decline(const char* reason) {
 
 void Recording::forget_commands() {
   commands_.clear();
+  preparations_.clear();
   pins_.clear();
 }
 
@@ -132,6 +146,9 @@ void Recording::run(const Order& order) {
 }
 
 void Recording::replay() const {
+  for (const auto& prepare : preparations_) prepare();
+  for (const auto& [place, changes] : written_)
+    if (const auto alive = changes.lock()) alive->fetch_add(1, std::memory_order_relaxed);
   for (const auto& command : commands_) std::visit([](const auto& one) { run(one); }, command);
   for (const auto& [queue, reference] : queues_) cl::flush(queue);
 }

@@ -29,6 +29,9 @@ class Recording final : public cl::CommandRecorder {
   void write(_cl_command_queue* queue, const Buffer& to, std::size_t offset, std::size_t bytes,
              const void* kept) override;
   void order(const Queue& first, const Queue& second) override;
+  void wrote(std::weak_ptr<std::atomic<std::uint64_t>> changes) override;
+  bool has_written(const std::atomic<std::uint64_t>* changes) const override;
+  void prepare(std::function<void()> prepare) override;
   void check(std::function<void()> check) override;
   void host_read(const char* what) override;
   void decline(const char* reason) override;
@@ -38,8 +41,8 @@ class Recording final : public cl::CommandRecorder {
   std::size_t commands() const { return commands_.size(); }
   std::size_t launches() const { return launches_; }
   std::size_t kept_bytes() const { return kept_bytes_; }
-  // Enqueues everything once more. Checks wait for their part of the commands and may throw; what
-  // comes after them is then not enqueued, as if the step itself had thrown.
+  // Prepares, then enqueues everything once more. Checks wait for their part of the commands and
+  // may throw; what comes after them is then not enqueued, as if the step itself had thrown.
   void replay() const;
   void forget_commands();
 
@@ -87,6 +90,9 @@ class Recording final : public cl::CommandRecorder {
   std::unordered_map<_cl_command_queue*, Ref<_cl_command_queue>> queues_;
   std::unordered_map<_cl_mem*, detail::BufferPin> pins_;
   std::vector<Command> commands_;
+  std::vector<std::function<void()>> preparations_;
+  std::unordered_map<const std::atomic<std::uint64_t>*, std::weak_ptr<std::atomic<std::uint64_t>>>
+      written_;
   std::vector<std::unique_ptr<std::byte[]>> kept_;
   std::size_t kept_bytes_ = 0, launches_ = 0;
   std::string why_not_;

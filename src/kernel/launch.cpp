@@ -243,8 +243,7 @@ class Binder {
     if (arg.offset() != 0) memory = inner_pointer(index, arg);
     cl::set_argument(target_, static_cast<unsigned>(index), sizeof memory, &memory);
     if (arg.queue() != nullptr && !(*arg.queue() == queue_)) other_queues_.push_back(arg.queue());
-    if (arg.version() != nullptr && may_write(kernel_, index, arg))
-      arg.version()->fetch_add(1, std::memory_order_relaxed);
+    if (arg.version() != nullptr && may_write(kernel_, index, arg)) cl::count_change(arg.version());
   }
 
   void check_memory(std::size_t index, const KernelArg& arg) {

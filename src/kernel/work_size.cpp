@@ -53,13 +53,14 @@ KernelArg KernelArg::by_value(const void* value, std::size_t bytes) {
 }
 
 KernelArg KernelArg::memory(const Buffer& buffer, std::size_t offset, std::size_t bytes,
-                            DType dtype, const Queue& queue, std::atomic<std::uint64_t>* version) {
+                            DType dtype, const Queue& queue,
+                            std::shared_ptr<std::atomic<std::uint64_t>> version) {
   KernelArg arg(buffer);
   arg.size_ = bytes;
   arg.offset_ = offset;
   arg.dtype_ = dtype;
   arg.queue_ = &queue;
-  arg.version_ = version;
+  arg.version_ = std::move(version);
   return arg;
 }
 

@@ -3,6 +3,7 @@
 #include "memory/bucket_pool.h"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 
 #include "base/check.h"
@@ -145,7 +146,14 @@ void PoolGroup::add(const std::shared_ptr<BucketPool>& pool) {
   pools_.push_back(pool);
 }
 
+namespace {
+std::atomic<Trimmer> g_trimmer{nullptr};
+}  // namespace
+
+void set_trimmer(Trimmer trimmer) { g_trimmer = trimmer; }
+
 void PoolGroup::trim() {
+  if (const auto trimmer = g_trimmer.load()) trimmer();
   std::vector<std::shared_ptr<BucketPool>> pools;
   {
     const std::lock_guard lock(mutex_);

@@ -68,6 +68,11 @@ class PoolGroup {
   std::vector<std::weak_ptr<BucketPool>> pools_;
 };
 
+// Called before pools give up their caches for want of memory: for who keeps leases that it can do
+// without.
+using Trimmer = void (*)();
+void set_trimmer(Trimmer trimmer);
+
 // A pool in the group of its context; the CPU backend's pools have a group of their own.
 std::shared_ptr<BucketPool> make_pool(const Context& context, std::unique_ptr<BlockSource> source,
                                       SizeClass size_class, std::uint64_t max_cached = kUnbounded,

@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "netcl/autograd.h"
 #include "netcl/nn.h"
+#include "nn/together.h"
 #include "ops/attributes.h"
 #include "tensor/access.h"
 
@@ -201,14 +202,21 @@ void Sequential::append(ModulePtr module) {
 }
 
 Tensor Sequential::forward(const Tensor& x) {
+  return forward_layers(children(), children().size(), x);
+}
+
+Tensor forward_layers(const Layers& layers, std::size_t count, const Tensor& x) {
   auto y = x;
-  for (const auto& [name, module] : children()) {
+  for (std::size_t i = 0; i < count;) {
+    const auto& [name, module] = layers[i];
     const auto where = [&, &layer = name, &one = module](const std::exception& error) {
       return fmt::format("{}\n  in layer {}, {}, given {}", error.what(), layer, one->describe(),
                          y.shape().to_string());
     };
     try {
-      y = module->forward(y);
+      const auto together = layers_together(layers, i);
+      y = together ? together.forward(y) : module->forward(y);
+      i += std::max<std::size_t>(together.count, 1);
     } catch (const ShapeError& error) {
       throw ShapeError(where(error));
     } catch (const DtypeError& error) {

@@ -1,5 +1,6 @@
 // Residual networks of depth 18, 34 and 50.
 #include "nn/support.h"
+#include "nn/together.h"
 
 namespace netcl::nn {
 namespace {
@@ -39,10 +40,17 @@ class ResidualBlock : public Module {
     return {{"in", in_}, {"width", width_}, {"out", out_}, {"stride", stride_}};
   }
   Tensor forward(const Tensor& x) override {
-    return ops::relu((*path_)(x) + (shortcut_ ? (*shortcut_)(x) : x));
+    const auto& layers = path_->children();
+    const auto before = layers.size() - 2;  // the last ones: a convolution and its norm
+    auto end = layers_together(layers, before);
+    if (end.count != 2) return ops::relu((*path_)(x) + shortcut_of(x));
+    path_->remember_input(x);
+    end.activation = ops::Activation::relu;
+    return end.forward(forward_layers(layers, before, x), shortcut_of(x));
   }
 
  private:
+  Tensor shortcut_of(const Tensor& x) { return shortcut_ ? (*shortcut_)(x) : x; }
   void add(ModulePtr layer, std::int64_t channels, bool with_relu) {
     path_->append(std::move(layer));
     path_->append(make<BatchNorm2d>(channels));

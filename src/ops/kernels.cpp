@@ -8,6 +8,7 @@
 #include "cl/state.h"
 #include "kernel/builtin.h"
 #include "ops/memory_hints.h"
+#include "tensor/access.h"
 
 namespace netcl {
 namespace {
@@ -155,7 +156,7 @@ std::string with_prologue(const std::string& prologue, const char* path) {
 OpArgs& OpArgs::tensor(const Tensor& tensor) {
   check(tensors_.size() < at_.size(), "[launch] a kernel takes at most {} tensors", at_.size());
   at_[tensors_.size()] = tensor.offset();
-  tensors_.emplace_back(tensor.buffer());
+  tensors_.emplace_back(TensorAccess::buffer(tensor));
   return *this;
 }
 

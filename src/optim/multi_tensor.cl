@@ -29,7 +29,9 @@ void update(__global T* p, __global const T* g, __global ACC* a, __global ACC* b
   const ACC v = numbers.s2 * b[i] + (1 - numbers.s2) * d * d;
   a[i] = m;
   b[i] = v;
-  x -= numbers.s0 * (m / numbers.s6) / (sqrt(v / numbers.s7) + numbers.s3);
+  // What is the same for all elements is divided once: one division and one root for each.
+  const ACC rate = numbers.s0 / numbers.s6, root = 1 / sqrt(numbers.s7);
+  x -= rate * m / (sqrt(v) * root + numbers.s3);
 #elif RULE == 2
   d += numbers.s3 * x;
   const ACC s = numbers.s1 * a[i] + (1 - numbers.s1) * d * d;

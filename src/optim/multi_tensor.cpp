@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/parallel.h"
 #include "ops/kernels.h"
+#include "tensor/access.h"
 #include "tensor/convert.h"
 #include "tensor/following.h"
 
@@ -101,7 +102,7 @@ void launch(UpdateRule rule, const std::array<double, 8>& numbers, std::span<con
   // What is missing of the eight stands for the last one, which owns no group beyond its own.
   const auto push = [&](const auto& tensor_of) {
     for (std::size_t k = 0; k < kPerLaunch; ++k)
-      args.emplace_back(tensor_of(updates[std::min(k, last)]).buffer());
+      args.emplace_back(TensorAccess::buffer(tensor_of(updates[std::min(k, last)])));
   };
   push([](const Update& u) -> const Tensor& { return u.target; });
   push([](const Update& u) -> const Tensor& { return u.gradient; });
@@ -123,7 +124,7 @@ void launch(UpdateRule rule, const std::array<double, 8>& numbers, std::span<con
   alignas(64) std::array<double, 8> doubles = numbers;
   for (std::size_t i = 0; i < 8; ++i) singles[i] = static_cast<float>(numbers[i]);
   if (stored)
-    args.emplace_back(stored.buffer());
+    args.emplace_back(TensorAccess::buffer(stored));
   else
     args.push_back(dtype == DType::float64 ? KernelArg::by_value(doubles.data(), sizeof doubles)
                                            : KernelArg::by_value(singles.data(), sizeof singles));

@@ -13,6 +13,12 @@ struct TensorAccess {
     return {tensor.storage_, tensor.dtype_, tensor.offset_, tensor.strides_};
   }
   static const DeviceArray& storage(const Tensor& tensor) { return tensor.storage_; }
+  // For commands that do not write it, or are counted: unlike with Tensor::buffer(), nobody else
+  // gets it.
+  static const Buffer& buffer(const Tensor& tensor) {
+    tensor.require("buffer");
+    return tensor.storage_->buffer();
+  }
   static const std::shared_ptr<detail::GradState>& grad_state(const Tensor& tensor) {
     return tensor.grad_state_;
   }

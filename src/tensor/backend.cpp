@@ -2,6 +2,7 @@
 #include "netcl/backend.h"
 
 #include "base/check.h"
+#include "cl/recording.h"
 #include "tensor/host_copy.h"
 
 namespace netcl {
@@ -33,6 +34,7 @@ DeviceArray DeviceBackend::allocate(std::size_t bytes) {
   auto array = std::make_shared<detail::Storage>();
   array->lease = get_persistent_pool(queue_)->allocate(bytes);
   array->bytes = bytes;
+  array->may_change_unseen = cl::is_recording();  // replays write it again
   return array;
 }
 

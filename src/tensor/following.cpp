@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "base/check.h"
+#include "cl/recording.h"
 #include "tensor/access.h"
 
 namespace netcl {
@@ -22,7 +23,7 @@ void before_write(const char* op, const Tensor& to, std::span<const Tensor> sour
                          op, to.shape().to_string());
   }
   if (t_following.before_write != nullptr) t_following.before_write(to);
-  TensorAccess::storage(to)->version.fetch_add(1, std::memory_order_relaxed);
+  cl::count_change(detail::changes_of(TensorAccess::storage(to)));
 }
 
 namespace detail {

@@ -122,6 +122,7 @@ Tensor Tensor::random(const Shape& shape, std::uint64_t seed, Distribution distr
 Tensor Tensor::adopt_host(const Queue& queue, void* memory, const Shape& shape, DType dtype) {
   process::require("adopt_host");
   auto storage = std::make_shared<detail::Storage>();
+  storage->may_change_unseen = true;
   storage->bytes = static_cast<std::size_t>(checked_multiply(
       shape.numel(), static_cast<std::int64_t>(size_of(dtype)), "the number of bytes"));
   check<ArgumentError>(memory != nullptr && storage->bytes > 0,
@@ -226,6 +227,7 @@ Tensor Tensor::to(std::string_view selector) const {
 
 const Buffer& Tensor::buffer() const {
   require("buffer");
+  storage_->may_change_unseen = true;  // by whoever is given its memory
   return storage_->buffer();
 }
 
@@ -246,7 +248,8 @@ Tensor::operator KernelArg() const {
         "that skips elements (use contiguous())",
         shape_.to_string());
   return KernelArg::memory(storage_->buffer(), static_cast<std::size_t>(offset_) * size_of(dtype_),
-                           std::max<std::size_t>(nbytes(), 1), dtype_, queue_, &storage_->version);
+                           std::max<std::size_t>(nbytes(), 1), dtype_, queue_,
+                           detail::changes_of(storage_));
 }
 
 }  // namespace netcl

@@ -76,9 +76,7 @@ std::vector<Tensor> backward_of_data(const OpGradient& g) {
   const auto &dy = g.inputs[0], &w = g.inputs[1];
   if (g.wants(0)) result[0] = forward_cut(g.dy(), w, {dy.size(2), dy.size(3)}, g.attributes);
   if (g.wants(1)) result[1] = backward_weights(g.dy(), dy, {w.size(2), w.size(3)}, g.attributes);
-  if (g.wants(2))
-    result[2] =
-        apply("sum", {g.dy()}, {{"axes", std::vector<std::int64_t>{0, 2, 3}}, {"keepdim", false}});
+  if (g.wants(2)) result[2] = channel_sums(g.dy());
   return result;
 }
 
@@ -113,6 +111,18 @@ std::vector<Tensor> backward_of_weights(const OpGradient& g) {
 }
 
 }  // namespace
+
+Tensor channel_sums(const Tensor& dy) {
+  const auto sum = [](const Tensor& x, std::vector<std::int64_t> axes) {
+    return apply("sum", {x}, {{"axes", std::move(axes)}, {"keepdim", false}});
+  };
+  // First the planes, as they lie: a sum over all three axes would copy dy channel by channel. Sums
+  // of planes in half would be rounded, and short planes are not worth a launch.
+  constexpr std::int64_t kShortPlane = 16;
+  const bool is_wide = compute_dtype(dy.dtype()) == dy.dtype();
+  if (!is_wide || dy.size(2) * dy.size(3) < kShortPlane) return sum(dy, {0, 2, 3});
+  return sum(sum(dy, {2, 3}), {0});
+}
 
 const char* const kConvToleranceReason =
     "a sum of n products of numbers below 1 in the accumulator's precision, in any order: half an "

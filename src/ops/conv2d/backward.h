@@ -16,6 +16,9 @@ Tensor backward_weights(const Tensor& x, const Tensor& dy, ops::Pair filter,
 // conv2d without bias, its result cut to the size P, Q.
 Tensor forward_cut(const Tensor& x, const Tensor& w, ops::Pair size, const Attributes& attributes);
 
+// The gradient of a bias: the sum over all axes but the channels'.
+Tensor channel_sums(const Tensor& dy);
+
 OpDef backward_data_op();
 OpDef backward_weights_op();
 

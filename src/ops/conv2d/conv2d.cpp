@@ -118,9 +118,7 @@ std::vector<Tensor> backward(const OpGradient& g) {
   const auto &x = g.inputs[0], &w = g.inputs[1];
   if (g.wants(0)) result[0] = backward_data(dy, w, {x.size(2), x.size(3)}, g.attributes);
   if (g.wants(1)) result[1] = backward_weights(x, dy, {w.size(2), w.size(3)}, g.attributes);
-  if (g.wants(2))
-    result[2] =
-        apply("sum", {dy}, {{"axes", std::vector<std::int64_t>{0, 2, 3}}, {"keepdim", false}});
+  if (g.wants(2)) result[2] = channel_sums(dy);
   if (g.wants(3)) result[3] = dy;
   return result;
 }

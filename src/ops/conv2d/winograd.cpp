@@ -1,6 +1,7 @@
 // conv2d.winograd_3x3: four launches per part of the batch, a part being what one buffer can hold.
 #include "base/format.h"
 #include "ops/conv2d/gemm.h"
+#include "ops/weight_forms.h"
 
 namespace netcl::conv {
 namespace {
@@ -34,14 +35,16 @@ struct Winograd {
   Tensor workspace(std::int64_t rows, std::int64_t columns) const {
     return Tensor::empty(call.queue, {16, rows, columns}, work_dtype());
   }
-  void transform_filters(const Tensor& u) const;
   void run_part(const Tensor& u, std::int64_t first, std::int64_t images) const;
 };
 
-void Winograd::transform_filters(const Tensor& u) const {
-  const auto count = s.K * s.group_channels();
-  enqueue_items(call.queue, transform("winograd_filters"),
-                OpArgs().tensor(call.inputs[1]).tensor(u).value(count), count);
+Tensors transformed_filters(const Tensor& w) {
+  const auto count = w.size(0) * w.size(1);
+  const auto u = Tensor::empty(w.queue(), {16, w.size(0), w.size(1)}, compute_dtype(w.dtype()));
+  const auto kernel = op_kernel(w.queue(), {kPath, "winograd_filters", {bit(w.dtype())}},
+                                [&] { return t_and_acc(w.dtype()) + Epilogue().defines(); });
+  enqueue_items(w.queue(), kernel, OpArgs().tensor(w).tensor(u).value(count), count);
+  return {u};
 }
 
 void Winograd::run_part(const Tensor& u, std::int64_t first, std::int64_t images) const {
@@ -87,8 +90,10 @@ std::int64_t images_per_part(const ConvSizes& s, DType dtype,
 
 void run(const OpCall& call, const VariantRun& with) {
   const Winograd job{call, sizes_of_forward(call), epilogue_of(call), GemmTiles(with)};
-  const auto u = job.workspace(job.s.K, job.s.group_channels());
-  job.transform_filters(u);
+  const auto u = form_of({"winograd_filters",
+                          {},
+                          [](const Tensors& sources) { return transformed_filters(sources[0]); }},
+                         {call.inputs[1]});
   const auto part = images_per_part(job.s, call.dtype(), device_profile(call.queue));
   for (std::int64_t first = 0; first < job.s.N; first += part)
     job.run_part(u, first, std::min(part, job.s.N - first));

@@ -7,6 +7,7 @@
 #include "ops/conv2d/gemm.h"
 #include "ops/matmul/plan.h"
 #include "ops/panels.h"
+#include "ops/weight_forms.h"
 
 namespace netcl::conv {
 namespace {
@@ -72,18 +73,22 @@ PanelWork panel_work(const ConvSizes& s, const PanelTile& tile, std::int64_t cor
   return best;
 }
 
-Tensor transformed_filters(const OpCall& call, const ConvSizes& s, std::int64_t vec) {
-  const auto u = Tensor::empty(call.queue, {kPlaces, s.K, s.C}, compute_dtype(call.dtype()));
+Tensor transformed(const Tensor& w, std::int64_t vec) {
+  const auto K = w.size(0), C = w.size(1);
+  const auto u = Tensor::empty(w.queue(), {kPlaces, K, C}, compute_dtype(w.dtype()));
   const auto kernel =
-      op_kernel(call.queue, {kFilters, "winograd_filters_4x4", {bit(call.dtype()), vec}},
-                [&] { return t_and_acc(call.dtype()) + vector_macros(call.dtype(), vec); });
-  OpArgs()
-      .tensor(call.inputs[1])
-      .tensor(u)
-      .value(s.K)
-      .value(s.C)
-      .enqueue(call.queue, kernel, s.K, 1);
+      op_kernel(w.queue(), {kFilters, "winograd_filters_4x4", {bit(w.dtype()), vec}},
+                [&] { return t_and_acc(w.dtype()) + vector_macros(w.dtype(), vec); });
+  OpArgs().tensor(w).tensor(u).value(K).value(C).enqueue(w.queue(), kernel, K, 1);
   return u;
+}
+
+Tensor transformed_filters(const OpCall& call, std::int64_t vec) {
+  return form_of(
+      {"winograd_filters_4x4",
+       {vec},
+       [vec](const Tensors& sources) -> Tensors { return {transformed(sources[0], vec)}; }},
+      {call.inputs[1]});
 }
 
 void run(const OpCall& call, const VariantRun& with) {
@@ -98,7 +103,7 @@ void run(const OpCall& call, const VariantRun& with) {
                define("TERMS", capacity(s));
       });
   auto tiles = tiles_of(s);
-  const auto u = transformed_filters(call, s, tile.vec);
+  const auto u = transformed_filters(call, tile.vec);
   const auto panels = static_cast<std::int64_t>(ceil_div(tiles.all, tile.width()));
   tiles.argument = panel_work(s, tile, device_profile(call.queue).compute_units).filters;
   const auto geometry = s.geometry();
@@ -174,7 +179,7 @@ void run_batched(const OpCall& call, const VariantRun& with) {
   const auto acc = compute_dtype(call.dtype());
   const PanelTile tile(with);
   auto tiles = tiles_of(s);
-  const auto u = transformed_filters(call, s, tile.vec);
+  const auto u = transformed_filters(call, tile.vec);
   // Whole vectors, and one more that the transform may write; an odd number of them.
   const auto columns = static_cast<std::int64_t>(ceil_div(tiles.all, tile.vec)) * tile.vec;
   tiles.argument = odd(columns / tile.vec + 1) * tile.vec;

@@ -107,9 +107,7 @@ std::vector<Tensor> backward(const OpGradient& g) {
   const auto &x = g.inputs[0], &w = g.inputs[1];
   if (g.wants(0)) result[0] = forward_cut(g.dy(), w, {x.size(2), x.size(3)}, g.attributes);
   if (g.wants(1)) result[1] = backward_weights(g.dy(), x, {w.size(2), w.size(3)}, g.attributes);
-  if (g.wants(2))
-    result[2] =
-        apply("sum", {g.dy()}, {{"axes", std::vector<std::int64_t>{0, 2, 3}}, {"keepdim", false}});
+  if (g.wants(2)) result[2] = channel_sums(g.dy());
   return result;
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "ops/elementwise/program.h"
+#include "tensor/access.h"
 
 namespace netcl {
 namespace {
@@ -151,8 +152,8 @@ void enqueue_elements(const Queue& queue, const KernelPtr& kernel, const Element
   const auto n = args.outputs[0].numel();
   std::vector<KernelArg> list;
   for (const auto& input : args.inputs)
-    if (input) list.emplace_back(input.buffer());
-  for (const auto& output : args.outputs) list.emplace_back(output.buffer());
+    if (input) list.emplace_back(TensorAccess::buffer(input));
+  for (const auto& output : args.outputs) list.emplace_back(TensorAccess::buffer(output));
   list.emplace_back(static_cast<std::uint64_t>(n));
   if (shape.part > 0) list.emplace_back(static_cast<std::uint64_t>(shape.part));
   std::vector<Long8> vectors;

@@ -7,6 +7,7 @@ namespace netcl {
 
 std::vector<OpDef> softmax_ops();
 std::vector<OpDef> cross_entropy_ops();
+std::vector<OpDef> labelled_mean_ops();
 std::vector<OpDef> topk_ops();
 std::vector<OpDef> cumsum_ops();
 

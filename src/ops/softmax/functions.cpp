@@ -50,6 +50,10 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& labels, Reduction reduc
                      double label_smoothing, std::int64_t ignore_index) {
   const auto losses = apply("cross_entropy", {logits, labels},
                             {{"label_smoothing", label_smoothing}, {"ignore_index", ignore_index}});
+  // Longer ones are worth a sum that all cores share.
+  constexpr std::int64_t kMostRows = 4096;
+  if (reduction == Reduction::mean && losses.numel() > 0 && losses.numel() <= kMostRows)
+    return apply("labelled_mean", {losses, labels}, {{"ignore_index", ignore_index}});
   return reduced(losses, reduction, [&]() -> Operand {
     // As a number on the device: nobody has to wait for it.
     const auto counts = ne(labels, static_cast<double>(ignore_index));

@@ -135,6 +135,18 @@ def cross_entropy_probabilities(inputs, at):
     return losses_of(*inputs) if inputs[0].size else np.zeros(inputs[0].shape[0])
 
 
+@numpy_op("labelled_mean")
+def labelled_mean(inputs, at):
+    losses, labels = inputs
+    return losses.sum() / (labels != at.ignore_index).sum()
+
+
+@numpy_op("labelled_mean_backward")
+def labelled_mean_backward(inputs, at):
+    dy, labels = inputs
+    return np.full(labels.shape, dy / (labels != at.ignore_index).sum())
+
+
 @numpy_op("topk_backward")
 def topk_backward(inputs, at):
     dy, indices = inputs
