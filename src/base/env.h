@@ -19,5 +19,7 @@ std::int64_t integer(std::string_view name);
 double number(std::string_view name);
 // Variables of the system that netcl looks at, not its own: HOME, XDG_CACHE_HOME, OCL_ICD_VENDORS.
 std::string system(std::string_view name);
+// The same number as long as nobody sets a variable, of netcl or not: cheaper than asking for one.
+std::uint64_t fingerprint();
 
 }  // namespace netcl::env

@@ -39,6 +39,10 @@ class CommandRecorder {
   virtual const void* keep(const void* bytes, std::size_t size) = 0;
   virtual void write(_cl_command_queue* queue, const Buffer& to, std::size_t offset,
                      std::size_t bytes, const void* kept) = 0;
+  // Memory that the thread took for a tensor.
+  virtual void allocated(const Buffer& buffer, std::size_t bytes) {
+    static_cast<void>(buffer), static_cast<void>(bytes);
+  }
   // What comes next on `second` waits for what is on `first`.
   virtual void order(const Queue& first, const Queue& second) = 0;
   // Elements were changed in place, which their owner counts: replays change them, and count, too.

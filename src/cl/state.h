@@ -27,6 +27,18 @@ class Attachments {
     return std::static_pointer_cast<T>(slot);
   }
 
+  // The same without a share and, but for the first time, without a lock: what is attached stays
+  // until the owner goes.
+  template <class T, class Make>
+  T& ref(Make&& make) {
+    const auto place = place_of<T>();
+    if (place >= known_.size()) return *get<T>(std::forward<Make>(make));
+    if (auto* known = known_[place].load(std::memory_order_acquire)) return *static_cast<T*>(known);
+    auto* made = get<T>(std::forward<Make>(make)).get();
+    known_[place].store(made, std::memory_order_release);
+    return *made;
+  }
+
   template <class T>
   std::shared_ptr<T> find() {
     const std::lock_guard lock(mutex_);
@@ -35,6 +47,14 @@ class Attachments {
   }
 
  private:
+  static inline std::atomic<std::size_t> g_places{0};
+  template <class T>
+  static std::size_t place_of() {
+    static const std::size_t place = g_places.fetch_add(1);
+    return place;
+  }
+
+  std::array<std::atomic<void*>, 8> known_{};
   std::recursive_mutex mutex_;  // one attachment's factory may ask for another
   std::unordered_map<std::type_index, std::shared_ptr<void>> slots_;
 };

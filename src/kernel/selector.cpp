@@ -103,7 +103,7 @@ std::map<std::string, std::string> KernelSelector::struck_out(
 
 void KernelSelector::clear_cache() {
   state_->read_environment();
-  state_->memo.clear();
+  state_->forget();
 }
 
 std::size_t KernelSelector::cache_size() const { return state_->memo.size(); }

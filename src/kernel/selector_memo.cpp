@@ -43,43 +43,6 @@ void MemoKey::add(const KernelProblem& problem) {
   }
 }
 
-bool DecisionMemo::Equal::operator()(const MemoKey& a, const StoredKey& b) const {
-  return a.hash() == b.hash && std::ranges::equal(a.words(), b.words);
-}
-
-Remembered DecisionMemo::find(const MemoKey& key) const {
-  const auto& shard = shard_of(key);
-  const std::shared_lock lock(shard.mutex);
-  const auto found = shard.decisions.find(key);
-  return found == shard.decisions.end() ? nullptr : found->second;
-}
-
-std::pair<Remembered, bool> DecisionMemo::insert(const MemoKey& key, Remembered decision) {
-  auto& shard = shard_of(key);
-  const auto words = key.words();
-  StoredKey stored{{words.begin(), words.end()}, key.hash()};
-  const std::unique_lock lock(shard.mutex);
-  if (shard.decisions.size() >= kEntriesPerShard) shard.decisions.clear();
-  const auto [at, inserted] = shard.decisions.try_emplace(std::move(stored), std::move(decision));
-  return {at->second, inserted};
-}
-
-void DecisionMemo::clear() {
-  for (auto& shard : shards_) {
-    const std::unique_lock lock(shard.mutex);
-    shard.decisions.clear();
-  }
-}
-
-std::size_t DecisionMemo::size() const {
-  std::size_t total = 0;
-  for (const auto& shard : shards_) {
-    const std::shared_lock lock(shard.mutex);
-    total += shard.decisions.size();
-  }
-  return total;
-}
-
 namespace {
 
 struct Numbered {

@@ -32,6 +32,10 @@ using Strikes = std::map<std::string, std::string>;
 
 const Strikes& strikes_on(const Knowledge& known, const ExtendedDeviceProfile& profile);
 
+// Raised with every change of any selector's rules or struck-out kernels, and when one is told to
+// forget: for memos that look at no selector while nothing changed.
+inline std::atomic<std::uint64_t> g_rules_generation{0};
+
 }  // namespace detail
 
 struct KernelSelector::State {
@@ -50,7 +54,12 @@ struct KernelSelector::State {
       knowledge_ = std::move(next);
       generation_.fetch_add(1, std::memory_order_release);
     }
+    forget();
+  }
+
+  void forget() {
     memo.clear();
+    detail::g_rules_generation.fetch_add(1, std::memory_order_release);
   }
 
   void read_environment() {

@@ -107,6 +107,13 @@ std::shared_ptr<PersistentBufferPool> get_persistent_pool(const Queue& queue) {
       [&] { return new PersistentBufferPool(queue); });
 }
 
+PersistentBufferPool& detail::persistent_pool(const Queue& queue) {
+  if (auto* own = private_pools(); own != nullptr && !queue.is_cpu()) [[unlikely]]
+    return *own->of(queue);
+  return queue.state().attachments.ref<PersistentBufferPool>(
+      [&] { return new PersistentBufferPool(queue); });
+}
+
 bool is_integrated_gpu(const Queue& queue) { return device_profile(queue).is_integrated; }
 bool has_svm_support(const Queue& queue) { return device_profile(queue).has_coarse_svm; }
 

@@ -38,4 +38,7 @@ class PrivatePoolScope {
 // The pools of this thread's scope; null outside of one and where recording pauses.
 PrivatePools* private_pools();
 
+// get_persistent_pool() without a share: it lives as long as the queue, or the capture.
+PersistentBufferPool& persistent_pool(const Queue& queue);
+
 }  // namespace netcl::detail

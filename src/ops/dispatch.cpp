@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/process.h"
 #include "ops/parameters.h"
+#include "ops/recipe.h"
 #include "ops/registry.h"
 #include "tensor/access.h"
 
@@ -21,12 +22,12 @@ std::atomic<OpenDeferring> g_open_deferring{nullptr};
 
 thread_local OpDeferrer* t_deferrer = nullptr;
 
-OpSpec spec_of(const OpDef& op, const std::vector<Tensor>& inputs, const Attributes& attributes) {
-  OpSpec spec{op, {}, attributes};
-  spec.inputs.reserve(inputs.size());
-  for (const auto& input : inputs)
+std::vector<TensorSpec> infer(const OpCall& call) {
+  OpSpec spec{call.op, {}, call.attributes};
+  spec.inputs.reserve(call.inputs.size());
+  for (const auto& input : call.inputs)
     spec.inputs.push_back({input.shape(), input.dtype(), static_cast<bool>(input)});
-  return spec;
+  return call.op.infer(spec);
 }
 
 // The queue of the call: that of the first input; the others must agree.
@@ -122,11 +123,18 @@ VariantChoice choose_by_rules(const OpCall& call, const ExtendedDeviceProfile& p
   return {&able, config_of(able.kernel, problem, profile), "the first that can"};
 }
 
+// Others are code of users, who may do whatever they like in it.
+bool is_of(const OpDef& op, const OpVariant& variant) {
+  return std::any_of(op.variants.begin(), op.variants.end(),
+                     [&](const OpVariant& own) { return &own == &variant; });
+}
+
 // A kernel that the device's compiler refuses is out of the choice from then on.
 void run_chosen(const OpCall& call) {
   const auto& profile = device_profile(call.queue);
   for (;;) {
     const auto choice = choose_variant(call);
+    if (!is_of(call.op, *choice.variant)) keep_no_recipe();
     try {
       const auto parameters = parameters_of(call, *choice.variant, choice.config);
       choice.variant->run(call, {choice.config, *parameters});
@@ -156,12 +164,44 @@ void run(const OpCall& call) {
   run_chosen(call);
 }
 
+bool is_dense(const OpDef& op, const std::vector<Tensor>& tensors) {
+  return op.takes_views ||
+         std::all_of(tensors.begin(), tensors.end(),
+                     [](const Tensor& tensor) { return !tensor || tensor.is_contiguous(); });
+}
+
 std::vector<Tensor> dense(const OpDef& op, std::vector<Tensor> tensors) {
-  if (op.takes_views) return tensors;
+  if (is_dense(op, tensors)) return tensors;
   const NotFollowed below;
   for (auto& tensor : tensors)
     if (tensor) tensor = tensor.contiguous();
   return tensors;
+}
+
+RecipeLookup look_up(const OpCall& call) {
+  if (t_forced_op != nullptr) return {};
+  return {call.op, call.queue, call.inputs, call.outputs, call.attributes};
+}
+
+void repeat(const RecipeLookup& known, const OpCall& call) {
+  settle(call.inputs);
+  settle(call.outputs);
+  known.repeat(call);
+}
+
+// Makes the outputs and computes them.
+void compute(OpCall& call) {
+  auto known = look_up(call);
+  if (known.is_known()) {
+    call.outputs = allocate(known.outputs(), call.queue);
+    return repeat(known, call);
+  }
+  call.outputs = allocate(infer(call), call.queue);
+  if (is_dense(call.op, call.inputs)) return known.run(call, run);
+  auto given = call.inputs;  // what the observer sees
+  call.inputs = dense(call.op, std::move(call.inputs));
+  run(call);
+  call.inputs = std::move(given);
 }
 
 bool is_same_view(const Tensor& a, const Tensor& b) {
@@ -205,17 +245,13 @@ Tensor view_of(const OpCall& call) {
 
 std::vector<Tensor> call_op(const OpDef& op, std::vector<Tensor> inputs,
                             const Attributes& attributes) {
-  const auto queue = common_queue(op, inputs);
-  const auto specs = op.infer(spec_of(op, inputs, attributes));
-  OpCall call{op, queue, std::move(inputs), attributes, {}};
+  auto queue = common_queue(op, inputs);
+  OpCall call{op, std::move(queue), std::move(inputs), attributes, {}};
   if (op.view) {
+    infer(call);
     call.outputs = {view_of(call)};
-  } else if (t_deferrer == nullptr || !t_deferrer->defer(call, specs)) {
-    call.outputs = allocate(specs, queue);
-    auto given = call.inputs;  // what the observer sees
-    call.inputs = dense(op, std::move(call.inputs));
-    run(call);
-    call.inputs = std::move(given);
+  } else if (t_deferrer == nullptr || !t_deferrer->defer(call, infer(call))) {
+    compute(call);
   }
   observe(call);
   return std::move(call.outputs);
@@ -224,10 +260,11 @@ std::vector<Tensor> call_op(const OpDef& op, std::vector<Tensor> inputs,
 void call_op_into(const OpDef& op, std::vector<Tensor> inputs, const Attributes& attributes,
                   const std::vector<Tensor>& outputs) {
   const auto queue = common_queue(op, inputs);
-  const auto specs = op.infer(spec_of(op, inputs, attributes));
+  OpCall call{op, queue, std::move(inputs), attributes, outputs};
+  const auto specs = infer(call);
   check<ArgumentError>(outputs.size() == specs.size(), "[{}] it has {} outputs: {} were given",
                        op.name, specs.size(), outputs.size());
-  OpCall call{op, queue, dense(op, std::move(inputs)), attributes, outputs};
+  call.inputs = dense(op, std::move(call.inputs));
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     check_output(op, queue, outputs[i], specs[i]);
     before_write(op.name.c_str(), outputs[i], call.inputs);
@@ -236,8 +273,10 @@ void call_op_into(const OpDef& op, std::vector<Tensor> inputs, const Attributes&
   }
   if (op.view)
     call.outputs = {view_of(call)};
+  else if (auto known = look_up(call); known.is_known())
+    repeat(known, call);
   else
-    run(call);
+    known.run(call, run);
   const InsideOps inside;
   for (std::size_t i = 0; i < outputs.size(); ++i)
     if (!call.outputs[i].shares_storage(outputs[i]) || op.view)
@@ -246,6 +285,14 @@ void call_op_into(const OpDef& op, std::vector<Tensor> inputs, const Attributes&
 
 Tensor apply(std::string_view op, std::vector<Tensor> inputs, const Attributes& attributes) {
   return std::move(call_op(find_op(op), std::move(inputs), attributes)[0]);
+}
+
+Tensor apply(std::string_view op, std::initializer_list<TensorRef> inputs,
+             const Attributes& attributes) {
+  std::vector<Tensor> tensors;
+  tensors.reserve(inputs.size());
+  for (const auto& input : inputs) tensors.push_back(*input.tensor);
+  return apply(op, std::move(tensors), attributes);
 }
 
 ForcedVariant::ForcedVariant(const OpDef& op, std::string_view variant)

@@ -16,6 +16,13 @@ void call_op_into(const OpDef& op, std::vector<Tensor> inputs, const Attributes&
                   const std::vector<Tensor>& outputs);
 // The first output of an op by its name.
 Tensor apply(std::string_view op, std::vector<Tensor> inputs, const Attributes& attributes = {});
+// The same for a list in braces, which would copy its tensors once more.
+struct TensorRef {
+  const Tensor* tensor;
+  TensorRef(const Tensor& t) : tensor(&t) {}  // NOLINT: stands for it
+};
+Tensor apply(std::string_view op, std::initializer_list<TensorRef> inputs,
+             const Attributes& attributes = {});
 
 // While alive, calls of `op` on this thread run `variant` ("matmul.tiled" or "MATMUL_TILED"); one
 // that declines is an ArgumentError with its reason. Ops called inside are not affected.

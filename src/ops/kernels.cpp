@@ -18,8 +18,8 @@ struct OpKernelMemo {
   std::unordered_map<std::string, KernelPtr> kernels;
 };
 
-std::shared_ptr<OpKernelMemo> memo_of(const Queue& queue) {
-  return queue.context().state().attachments.get<OpKernelMemo>([] { return new OpKernelMemo(); });
+OpKernelMemo& memo_of(const Queue& queue) {
+  return queue.context().state().attachments.ref<OpKernelMemo>([] { return new OpKernelMemo(); });
 }
 
 void append_bytes(std::string& text, const void* from, std::size_t size) {
@@ -134,19 +134,19 @@ KernelKey::KernelKey(const char* path, const char* kernel, std::initializer_list
 }
 
 KernelPtr find_op_kernel(const Queue& queue, const KernelKey& key) {
-  const auto memo = memo_of(queue);
+  auto& memo = memo_of(queue);
   const auto bytes = on_device(queue, key.bytes());
-  const std::lock_guard lock(memo->mutex);
-  const auto found = memo->kernels.find(bytes);
-  return found == memo->kernels.end() ? nullptr : found->second;
+  const std::lock_guard lock(memo.mutex);
+  const auto found = memo.kernels.find(bytes);
+  return found == memo.kernels.end() ? nullptr : found->second;
 }
 
 KernelPtr compile_op_kernel(const Queue& queue, const KernelKey& key, const std::string& source) {
   auto kernel = compile_text(queue, key.kernel(), source);
   if (!env::text("NETCL_KERNEL_DIR").empty()) return kernel;  // edited files must be seen
-  const auto memo = memo_of(queue);
-  const std::lock_guard lock(memo->mutex);
-  return memo->kernels.emplace(on_device(queue, key.bytes()), std::move(kernel)).first->second;
+  auto& memo = memo_of(queue);
+  const std::lock_guard lock(memo.mutex);
+  return memo.kernels.emplace(on_device(queue, key.bytes()), std::move(kernel)).first->second;
 }
 
 std::string with_prologue(const std::string& prologue, const char* path) {

@@ -1,10 +1,12 @@
 #include "ops/registry.h"
 
 #include <algorithm>
+#include <atomic>
 #include <deque>
 #include <map>
 #include <mutex>
 #include <shared_mutex>
+#include <unordered_map>
 
 #include "base/check.h"
 #include "base/near_names.h"
@@ -16,7 +18,7 @@ namespace {
 struct Table {
   std::vector<OpDef> ops;
   std::vector<const OpDef*> sorted;
-  std::map<std::string_view, const OpDef*> by_name;
+  std::unordered_map<std::string_view, const OpDef*> by_name;
 
   Table() : ops(detail::make_ops()) {
     for (const auto& op : ops) {
@@ -46,6 +48,7 @@ UserOps& user_ops() {
 
 struct UserVariants {
   std::mutex mutex;
+  std::atomic<std::uint64_t> generation{0};
   std::map<std::string, std::deque<OpVariant>, std::less<>> of;  // a deque keeps addresses
 };
 
@@ -126,6 +129,10 @@ bool is_user_variant(std::string_view variant) {
   return false;
 }
 
+std::uint64_t user_variants_generation() {
+  return user_variants().generation.load(std::memory_order_acquire);
+}
+
 void register_variant(const std::string& op, OpVariant variant) {
   find_op(op);
   check<ArgumentError>(static_cast<bool>(variant.run), "[ops] variant {} of {} must have a run",
@@ -133,6 +140,7 @@ void register_variant(const std::string& op, OpVariant variant) {
   auto& users = user_variants();
   const std::lock_guard lock(users.mutex);
   users.of[op].push_back(std::move(variant));
+  users.generation.fetch_add(1, std::memory_order_release);
 }
 
 }  // namespace netcl

@@ -20,6 +20,7 @@ void unregister_op(std::string_view name);  // a user's
 std::vector<std::string> variant_names(const OpDef& op);
 const OpVariant* find_user_variant(std::string_view op, std::string_view variant);
 bool is_user_variant(std::string_view variant);  // of any op
+std::uint64_t user_variants_generation();        // raised when one is registered
 
 namespace detail {
 // Generated: the ops of all folders.

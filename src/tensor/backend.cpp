@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "cl/recording.h"
+#include "memory/private_pools.h"
 #include "tensor/host_copy.h"
 
 namespace netcl {
@@ -32,9 +33,11 @@ HostArray packed(const HostView& values, DType dtype) {
 
 DeviceArray DeviceBackend::allocate(std::size_t bytes) {
   auto array = std::make_shared<detail::Storage>();
-  array->lease = get_persistent_pool(queue_)->allocate(bytes);
+  array->lease = detail::persistent_pool(queue_).allocate(bytes);
   array->bytes = bytes;
   array->may_change_unseen = cl::is_recording();  // replays write it again
+  if (cl::is_recording()) [[unlikely]]
+    cl::t_recorder->allocated(array->lease.buffer(), bytes);
   return array;
 }
 

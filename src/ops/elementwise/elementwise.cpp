@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <map>
+#include <unordered_map>
 
 #include "base/check.h"
 #include "ops/dispatch.h"
@@ -10,6 +11,7 @@
 #include "ops/elementwise/row_function.h"
 #include "ops/elementwise/samples.h"
 #include "ops/expression/expression_op.h"
+#include "ops/recipe.h"
 #include "ops/registry.h"
 
 namespace netcl {
@@ -328,6 +330,7 @@ const GradientOp& gradient_op(const ElementRow& row, std::size_t input) {
       for (std::size_t i = 0; i < 3; ++i)
         if (one.gradients[i])
           ops->emplace(std::pair{&one, i}, make_gradient(one, one.gradients[i], i));
+    for (const auto& [place, gradient] : *ops) remember_calls_of(gradient.op);
     return ops;
   }();
   return all->at({&row, input});
@@ -390,14 +393,18 @@ std::vector<OpDef> ops_of_elementwise() {
 // ---- calls
 
 bool ElementValue::is_integral() const {
-  return tensor ? !is_floating(tensor.dtype()) : number == std::floor(number);
+  return tensor != nullptr ? !is_floating(tensor->dtype()) : number == std::floor(number);
 }
 
 namespace {
 
 const ElementRow& row_of(std::string_view name) {
-  for (const auto& row : element_rows())
-    if (name == row.name) return row;
+  static const auto* const rows = [] {
+    auto* all = new std::unordered_map<std::string_view, const ElementRow*>();
+    for (const auto& row : element_rows()) all->emplace(row.name, &row);
+    return all;
+  }();
+  if (const auto found = rows->find(name); found != rows->end()) return *found->second;
   fail<ArgumentError>("[ops] there is no element-wise op called '{}'", name);
 }
 
@@ -407,8 +414,8 @@ DType common_dtype(const ElementRow& row, std::span<const ElementValue> operands
   std::optional<DType> dtype;
   bool fraction = false, large = false;
   for (const auto& operand : operands) {
-    if (operand.tensor) {
-      dtype = dtype ? promoted(*dtype, operand.tensor.dtype()) : operand.tensor.dtype();
+    if (operand.tensor != nullptr) {
+      dtype = dtype ? promoted(*dtype, operand.tensor->dtype()) : operand.tensor->dtype();
     } else {
       fraction |= !operand.is_integral();
       large |= operand.number < INT32_MIN || operand.number > INT32_MAX;
@@ -434,12 +441,13 @@ PreparedCall prepare(const ElementRow& row, std::span<const ElementValue> operan
                        "[{}] it takes {} operands: {} were given", row.name, row.inputs,
                        operands.size());
   PreparedCall call{{}, attributes};
+  call.inputs.reserve(operands.size());
   const std::size_t first = row.inputs == 3 ? 1 : 0;  // the condition of `where` stays as it is
   const auto dtype = common_dtype(row, operands.subspan(first));
   for (std::size_t i = 0; i < operands.size(); ++i) {
     const auto& operand = operands[i];
-    if (operand.tensor)
-      call.inputs.push_back(i < first ? operand.tensor : as_dtype(operand.tensor, dtype));
+    if (operand.tensor != nullptr)
+      call.inputs.push_back(i < first ? *operand.tensor : as_dtype(*operand.tensor, dtype));
     else {
       call.inputs.emplace_back();
       call.attributes.set(scalar_input(i), operand.number);

@@ -18,9 +18,9 @@ Tensor as_dtype(const Tensor& x, DType dtype);
 
 // An operand of an element-wise op: a tensor, or a number.
 struct ElementValue {
-  Tensor tensor;
+  const Tensor* tensor = nullptr;  // of the caller
   double number = 0;
-  ElementValue(const Tensor& t) : tensor(t) {}   // NOLINT: both read as operands
+  ElementValue(const Tensor& t) : tensor(t ? &t : nullptr) {}  // NOLINT: both read as operands
   ElementValue(double value) : number(value) {}  // NOLINT
   bool is_integral() const;  // a number without a fraction, or a tensor of integers
 };
