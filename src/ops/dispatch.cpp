@@ -146,15 +146,14 @@ void run_chosen(const OpCall& call) {
   }
 }
 
-// Here rather than on the threads of a host function, or in the middle of a launch.
+// Before the call rather than on the threads of a host function, or in the middle of a launch. What
+// it launches is not part of the call.
 void settle(const std::vector<Tensor>& tensors) {
   for (const auto& tensor : tensors)
     if (tensor) TensorAccess::storage(tensor)->settle();
 }
 
 void run(const OpCall& call) {
-  settle(call.inputs);
-  settle(call.outputs);
   const InsideOps inside;
   const bool nothing = std::all_of(call.outputs.begin(), call.outputs.end(),
                                    [](const Tensor& output) { return output.numel() == 0; });
@@ -183,18 +182,13 @@ RecipeLookup look_up(const OpCall& call) {
   return {call.op, call.queue, call.inputs, call.outputs, call.attributes};
 }
 
-void repeat(const RecipeLookup& known, const OpCall& call) {
-  settle(call.inputs);
-  settle(call.outputs);
-  known.repeat(call);
-}
-
 // Makes the outputs and computes them.
 void compute(OpCall& call) {
+  settle(call.inputs);
   auto known = look_up(call);
   if (known.is_known()) {
     call.outputs = allocate(known.outputs(), call.queue);
-    return repeat(known, call);
+    return known.repeat(call);
   }
   call.outputs = allocate(infer(call), call.queue);
   if (is_dense(call.op, call.inputs)) return known.run(call, run);
@@ -202,6 +196,16 @@ void compute(OpCall& call) {
   call.inputs = dense(call.op, std::move(call.inputs));
   run(call);
   call.inputs = std::move(given);
+}
+
+void compute_into(const OpCall& call) {
+  settle(call.inputs);
+  settle(call.outputs);
+  auto known = look_up(call);
+  if (known.is_known())
+    known.repeat(call);
+  else
+    known.run(call, run);
 }
 
 bool is_same_view(const Tensor& a, const Tensor& b) {
@@ -273,10 +277,8 @@ void call_op_into(const OpDef& op, std::vector<Tensor> inputs, const Attributes&
   }
   if (op.view)
     call.outputs = {view_of(call)};
-  else if (auto known = look_up(call); known.is_known())
-    repeat(known, call);
   else
-    known.run(call, run);
+    compute_into(call);
   const InsideOps inside;
   for (std::size_t i = 0; i < outputs.size(); ++i)
     if (!call.outputs[i].shares_storage(outputs[i]) || op.view)

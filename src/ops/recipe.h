@@ -15,7 +15,8 @@ namespace netcl {
 
 class CallRecipe;
 
-// One call on its way: looked up, and then repeated, or run and perhaps recorded.
+// One call on its way: looked up, and then repeated, or run and perhaps recorded. The memory of its
+// tensors must be there: computing them would be taken for a part of the call.
 class RecipeLookup {
  public:
   RecipeLookup() = default;  // a call that is never remembered

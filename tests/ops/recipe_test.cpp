@@ -107,6 +107,21 @@ TEST_F(Recipe, InPlaceCallsAreRepeated) {
   }
 }
 
+TEST_F(Recipe, InputsThatAreComputedLaterAreNoPartOfTheCall) {
+  const auto a = ramp({5, 5}), b = ramp({5, 5}, 3);
+  const auto expected = ops::matmul(ops::add(a, 0.25), b).to_vector<float>();
+  const auto softmax = ops::softmax(ops::add(a, 0.25)).to_vector<float>();
+  for (int i = 0; i < 5; ++i) {
+    const FusionScope scope;
+    const auto waiting = ops::add(a, 0.25);
+    EXPECT_EQ(ops::matmul(waiting, b).to_vector<float>(), expected);
+    EXPECT_EQ(ops::softmax(ops::add(a, 0.25)).to_vector<float>(), softmax);
+    const auto target = ops::mul(a, 1.0);
+    ops::add_(target, ops::add(a, 0.25));
+    EXPECT_EQ(target.to_vector<float>(), sums(a, ops::add(a, 0.25)));
+  }
+}
+
 // ---- what makes recipes void
 
 KernelSelector::Condition has_shape(const Shape& shape) {
