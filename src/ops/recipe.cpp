@@ -153,6 +153,9 @@ class RecipeRecorder final : public cl::CommandRecorder, public LaunchListener {
     refuse();
   }
   void order(const Queue&, const Queue&) override { refuse(); }
+  void wrote(std::weak_ptr<std::atomic<std::uint64_t>>) override { refuse(); }
+  bool has_written(const std::atomic<std::uint64_t>*) const override { return false; }
+  void prepare(std::function<void()>) override { refuse(); }
   void check(std::function<void()>) override { refuse(); }
   void host_read(const char*) override { refuse(); }
   void decline(const char*) override { refuse(); }

@@ -11,6 +11,7 @@
 #include "memory/bucket_pool.h"
 #include "ops/dispatch.h"
 #include "ops/kernels.h"
+#include "ops/recipe.h"
 #include "tensor/access.h"
 
 namespace netcl {
@@ -254,6 +255,7 @@ Look look_at(Note& note, const Tensors& sources) {
 std::optional<Tensors> kept_form(const WeightForm& what, const Tensors& sources) {
   [[maybe_unused]] static const bool installed = (detail::set_trimmer(let_go_of_all), true);
   if (!may_be_kept(sources)) return std::nullopt;
+  keep_no_recipe();  // the form is memory of neither the call nor its temporaries
   auto note = find_note(what, sources);
   if (!note) note = add_note(what, sources);
   const auto look = look_at(*note, sources);
