@@ -110,7 +110,8 @@ STATE combine(STATE a, STATE b) {
 #elif defined(KIND_VAR)
 ACC finish(STATE s, long n, ACC correction) {
   const ACC degrees = (ACC)n - (ACC)correction;
-  return n == 0 ? (ACC)NAN : s.squares / (degrees > (ACC)0 ? degrees : (ACC)0);
+  // 0 / 0 of nothing. A choice of NaN beside the other choice ends the process in PoCL 6.
+  return s.squares / (n > 0 && degrees > (ACC)0 ? degrees : (ACC)0);
 }
 #define FINISH(s, n, correction) finish(s, n, correction)
 #elif defined(KIND_LOGSUMEXP)
