@@ -69,9 +69,10 @@ void bare(benchmark::State& state, const Queue& queue) {
 using Call = std::function<Tensor()>;
 
 void add(const Queue& queue, const std::string& name, Call call) {
-  benchmark::RegisterBenchmark(name.c_str(), [queue, call](benchmark::State& state) {
-    measure(state, queue, call);
-  })->UseRealTime()->Unit(benchmark::kMicrosecond);
+  benchmark::RegisterBenchmark(
+      name.c_str(), [queue, call](benchmark::State& state) { measure(state, queue, call); })
+      ->UseRealTime()
+      ->Unit(benchmark::kMicrosecond);
 }
 
 void add_calls(const Queue& queue) {
@@ -106,9 +107,9 @@ int main(int argc, char** argv) {
   }
   const auto queue = device->queue;
   if (!queue.is_cpu())
-    benchmark::RegisterBenchmark("bare", [queue](benchmark::State& state) {
-      bare(state, queue);
-    })->UseRealTime()->Unit(benchmark::kMicrosecond);
+    benchmark::RegisterBenchmark("bare", [queue](benchmark::State& state) { bare(state, queue); })
+        ->UseRealTime()
+        ->Unit(benchmark::kMicrosecond);
   add_calls(queue);
   benchmark::RunSpecifiedBenchmarks();
 }

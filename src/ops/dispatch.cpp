@@ -164,9 +164,9 @@ void run(const OpCall& call) {
 }
 
 bool is_dense(const OpDef& op, const std::vector<Tensor>& tensors) {
-  return op.takes_views ||
-         std::all_of(tensors.begin(), tensors.end(),
-                     [](const Tensor& tensor) { return !tensor || tensor.is_contiguous(); });
+  return op.takes_views || std::all_of(tensors.begin(), tensors.end(), [](const Tensor& tensor) {
+           return !tensor || tensor.is_contiguous();
+         });
 }
 
 std::vector<Tensor> dense(const OpDef& op, std::vector<Tensor> tensors) {

@@ -40,8 +40,8 @@ class RecipeLookup {
   std::shared_ptr<const CallRecipe> recipe_;
 };
 
-// Calls of the ops in the registry are remembered; of others only after this: they must live as long
-// as the process and never change.
+// Calls of the ops in the registry are remembered; of others only after this: they must live as
+// long as the process and never change.
 void remember_calls_of(const OpDef& op);
 
 // The call that this thread records, if any, is not one to be repeated.

@@ -175,8 +175,7 @@ TEST_F(Recipe, ForcedVariantsAreForced) {
   const auto x = ramp({3, 1093});
   for (int i = 0; i < 3; ++i) ops::relu(x);
   const ForcedVariant forced(find_op("relu"), "elementwise.scalar");
-  for (int i = 0; i < 3; ++i)
-    EXPECT_EQ(ops::relu(x).to_vector<float>(), x.to_vector<float>());
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(ops::relu(x).to_vector<float>(), x.to_vector<float>());
 }
 
 TEST_F(Recipe, OpsThatMayChangeAreNotRemembered) {

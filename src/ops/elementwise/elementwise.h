@@ -21,7 +21,7 @@ struct ElementValue {
   const Tensor* tensor = nullptr;  // of the caller
   double number = 0;
   ElementValue(const Tensor& t) : tensor(t ? &t : nullptr) {}  // NOLINT: both read as operands
-  ElementValue(double value) : number(value) {}  // NOLINT
+  ElementValue(double value) : number(value) {}                // NOLINT
   bool is_integral() const;  // a number without a fraction, or a tensor of integers
 };
 
