@@ -43,6 +43,8 @@ class CommandRecorder {
   virtual void allocated(const Buffer& buffer, std::size_t bytes) {
     static_cast<void>(buffer), static_cast<void>(bytes);
   }
+  // Whether replays write the memory again that was taken while recording.
+  virtual bool writes_again() const { return true; }
   // What comes next on `second` waits for what is on `first`.
   virtual void order(const Queue& first, const Queue& second) = 0;
   // Elements were changed in place, which their owner counts: replays change them, and count, too.

@@ -45,7 +45,8 @@ bool is_foldable(const Conv2d& conv, const BatchNorm& norm) {
          norm.running_var.dtype() == dtype && (dtype == DType::float32 || dtype == DType::float64);
 }
 
-// Filters and bias with the norm in them; empty while it does not pay (ops/weight_forms.h).
+// Filters and bias with the norm in them, made on the spot until they are kept: the first call has
+// the bits of all later ones.
 std::vector<Tensor> folded(const Conv2d& conv, const BatchNorm& norm) {
   if (!is_foldable(conv, norm)) return {};
   Tensors sources{conv.weight, norm.weight, norm.bias, norm.running_mean, norm.running_var};
@@ -55,7 +56,7 @@ std::vector<Tensor> folded(const Conv2d& conv, const BatchNorm& norm) {
                                {std::bit_cast<std::int64_t>(eps)},
                                [eps](const Tensors& from) { return fold(from, eps); }},
                               sources);
-  return made.value_or(Tensors());
+  return made ? *made : fold(sources, eps);
 }
 
 // A relu at `at` with pooling behind it, while a tape records.

@@ -153,6 +153,7 @@ class RecipeRecorder final : public cl::CommandRecorder, public LaunchListener {
     refuse();
   }
   void order(const Queue&, const Queue&) override { refuse(); }
+  bool writes_again() const override { return false; }  // each call takes memory of its own
   void wrote(std::weak_ptr<std::atomic<std::uint64_t>>) override { refuse(); }
   bool has_written(const std::atomic<std::uint64_t>*) const override { return false; }
   void prepare(std::function<void()>) override { refuse(); }

@@ -35,9 +35,10 @@ DeviceArray DeviceBackend::allocate(std::size_t bytes) {
   auto array = std::make_shared<detail::Storage>();
   array->lease = detail::persistent_pool(queue_).allocate(bytes);
   array->bytes = bytes;
-  array->may_change_unseen = cl::is_recording();  // replays write it again
-  if (cl::is_recording()) [[unlikely]]
+  if (cl::is_recording()) [[unlikely]] {
+    array->may_change_unseen = cl::t_recorder->writes_again();
     cl::t_recorder->allocated(array->lease.buffer(), bytes);
+  }
   return array;
 }
 
