@@ -152,6 +152,34 @@ TEST(Conv2d, nan_of_the_input_reaches_the_result_through_relu) {
   });
 }
 
+// Batches whose transformed tiles pass the cache are added part after part. A batch of one image
+// again and again has that image's gradient as often.
+TEST(Conv2d, the_gradient_of_many_images_is_the_sum_of_their_parts) {
+  test::on_every_device([](const Queue& queue) {
+    constexpr std::int64_t kImages = 11;
+    const auto gradient = [&](const Tensor& x, const Tensor& dy) {
+      Attributes attributes{{"stride", std::vector<std::int64_t>{1, 1}},
+                            {"padding", std::vector<std::int64_t>{1, 1}},
+                            {"dilation", std::vector<std::int64_t>{1, 1}},
+                            {"groups", std::int64_t{1}},
+                            {"filter", std::vector<std::int64_t>{3, 3}}};
+      return apply("conv2d_backward_weights", {x, dy}, attributes).to_vector<float>();
+    };
+    const auto image = [&](std::int64_t channels) {
+      std::vector<float> values(static_cast<std::size_t>(channels * 56 * 56));
+      for (std::size_t i = 0; i < values.size(); ++i)
+        values[i] = static_cast<float>(i * i % 127) / 127 - 0.5f;
+      return Tensor::from_host(queue, HostView(values, Shape{1, channels, 56, 56}));
+    };
+    const auto repeated = [](const Tensor& x) {
+      return ops::concat(std::vector<Tensor>(kImages, x));
+    };
+    const auto x = image(32), dy = image(40);
+    const auto one = gradient(x, dy), many = gradient(repeated(x), repeated(dy));
+    for (std::size_t i = 0; i < one.size(); ++i) ASSERT_NEAR(many[i], kImages * one[i], 0.3) << i;
+  });
+}
+
 // Every kernel that the built-in rules name.
 TEST(Conv2d, the_selector_finds_its_kernels) {
   const auto& op = find_op("conv2d");

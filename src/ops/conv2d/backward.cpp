@@ -130,11 +130,12 @@ const char* const kConvToleranceReason =
     "because Winograd's tiles of 4x4 take inputs up to 100 times before the product and sums of 36 "
     "products up to 64 times behind it, which cancel each other in the result";
 
-Tolerance conv_tolerance(const Shape& w) {
-  const auto taps = static_cast<double>(w[1] * w[2] * w[3]);
-  const bool winograd = w[2] == 3 && w[3] == 3;
-  return {2, (winograd ? 16 : 1) * (4 + taps / 2)};
+Tolerance conv_tolerance(std::int64_t terms, std::int64_t R, std::int64_t S) {
+  const bool winograd = R == 3 && S == 3;
+  return {2, (winograd ? 16 : 1) * (4 + static_cast<double>(terms) / 2)};
 }
+
+Tolerance conv_tolerance(const Shape& w) { return conv_tolerance(w[1] * w[2] * w[3], w[2], w[3]); }
 
 Tensor backward_data(const Tensor& dy, const Tensor& w, ops::Pair size,
                      const Attributes& attributes) {
@@ -190,11 +191,10 @@ OpDef backward_weights_op() {
   op.samples = backward_weights_samples;
   op.tolerance = [](const OpSpec& spec) {
     const auto& dy = spec.shape(1);
-    return Tolerance{2, 4 + static_cast<double>(dy[0] * dy[2] * dy[3]) / 2};
+    const auto filter = spec.attributes.integers("filter");
+    return conv_tolerance(dy[0] * dy[2] * dy[3], filter[0], filter[1]);
   };
-  op.tolerance_reason =
-      "a sum over the batch and all pixels of products of numbers below 1, in the accumulator's "
-      "precision and any order: half an eps per term";
+  op.tolerance_reason = kConvToleranceReason;
   return op;
 }
 

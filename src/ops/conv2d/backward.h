@@ -24,6 +24,8 @@ OpDef backward_weights_op();
 
 // For filters of this shape.
 Tolerance conv_tolerance(const Shape& w);
+// Of sums of `terms` products, in place of those of a filter (R, S).
+Tolerance conv_tolerance(std::int64_t terms, std::int64_t R, std::int64_t S);
 extern const char* const kConvToleranceReason;
 
 }  // namespace conv

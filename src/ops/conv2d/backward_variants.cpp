@@ -239,7 +239,8 @@ std::vector<OpVariant> backward_weights_variants() {
   naive.run = run_weights_naive;
   const OpVariant rows{"conv2d_backward_weights.rows", "", kPath, cannot_use_rows,
                        run_weights_rows};
-  return {weights_planes_variant(), weights_tiles_variant(), rows, naive};
+  return {weights_planes_variant(), weights_winograd_variant(), weights_tiles_variant(), rows,
+          naive};
 }
 
 }  // namespace netcl::conv

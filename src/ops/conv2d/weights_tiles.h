@@ -1,4 +1,4 @@
-// The gradient with respect to w on CPU devices, in tiles of registers.
+// The gradient with respect to w on CPU devices: in tiles of registers, and as Winograd's for 3x3.
 #pragma once
 
 #include "ops/conv2d/sizes.h"
@@ -6,5 +6,6 @@
 namespace netcl::conv {
 
 OpVariant weights_tiles_variant();
+OpVariant weights_winograd_variant();
 
 }  // namespace netcl::conv

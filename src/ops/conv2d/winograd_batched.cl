@@ -25,7 +25,7 @@ kernel void winograd_batched_inputs(global const T* x, global ACC* v, const long
   clear_rows(&seen);
   global ACC* to = v + c * tiles.s3;
   transform_channel(x, (long)N * C * H * W, (int8)(C, H, W, PAD_H, PAD_W, 0, 0, 0), tiles, c, 0,
-                    tiles.s0, &seen, to, step);
+                    tiles.s0, &seen, to, step, INPUTS);
   // The product computes whole vectors: with numbers, since denormal ones are slow.
   for (long place = 0; place < 36; ++place)
     for (long i = tiles.s0; i < tiles.s3; ++i) to[place * step + i] = (ACC)0;

@@ -36,7 +36,7 @@ __attribute__((reqd_work_group_size(1, 1, 1))) kernel void winograd_panels(
   clear_rows(&seen);
   for (long c = 0; c < C; ++c) {
     local ACC* to = panels + c * NR;
-    transform_channel(x, limit, image, tiles, c, first, count, &seen, to, step);
+    transform_channel(x, limit, image, tiles, c, first, count, &seen, to, step, INPUTS);
     // Tiles that are not there.
     for (long place = 0; place < 36; ++place)
       for (long i = count; i < NR; ++i) to[place * step + i] = (ACC)0;

@@ -5,6 +5,7 @@
 
 #include "base/format.h"
 #include "ops/conv2d/gemm.h"
+#include "ops/conv2d/winograd_tiles.h"
 #include "ops/matmul/plan.h"
 #include "ops/panels.h"
 #include "ops/weight_forms.h"
@@ -15,14 +16,9 @@ namespace {
 constexpr const char* kPath = "ops/conv2d/winograd_panels.cl";
 constexpr const char* kBatched = "ops/conv2d/winograd_batched.cl";
 constexpr const char* kFilters = "ops/conv2d/winograd_filters.cl";
-constexpr std::int64_t kTile = 4, kPatch = 6, kPlaces = kPatch * kPatch;
 constexpr std::int64_t kCache = 900 << 10;       // bytes of a core's own that panels may fill
 constexpr std::int64_t kMostPanels = 640 << 10;  // where the batched product is faster
 constexpr std::int64_t kTermStep = 32;  // local memory is made for a multiple of so many channels
-
-struct alignas(32) TileCounts {
-  std::int64_t all, down, across, argument;  // the last as the kernel wants it
-};
 
 std::int64_t capacity(const ConvSizes& s) {
   return static_cast<std::int64_t>(ceil_div(s.C, kTermStep)) * kTermStep;
@@ -33,16 +29,6 @@ std::int64_t local_bytes(const ConvSizes& s, std::int64_t rows, std::int64_t col
   return kPlaces * ((capacity(s) + rows) * columns + kSlack) *
          static_cast<std::int64_t>(size_of(acc));
 }
-
-TileCounts tiles_of(const ConvSizes& s) {
-  const auto down = static_cast<std::int64_t>(ceil_div(s.P, kTile));
-  const auto across = static_cast<std::int64_t>(ceil_div(s.Q, kTile));
-  return {s.N * down * across, down, across, s.K};
-}
-
-// The same place of 36 matrices is written at once. Between two of them there is an odd number of
-// vectors: lines whose distance is a large power of two would drive each other out of the cache.
-std::int64_t odd(std::int64_t count) { return count | 1; }
 
 // How one kernel does it all: the filters of a work-item, and how long all of them take.
 struct PanelWork {
@@ -117,14 +103,6 @@ void run(const OpCall& call, const VariantRun& with) {
                {static_cast<std::int64_t>(ceil_div(s.K, tiles.argument)), panels}, {1, 1});
 }
 
-std::string not_3x3(const ConvSizes& s) {
-  if (s.R != 3 || s.S != 3) return fmt::format("the filter is {}x{}, not 3x3", s.R, s.S);
-  if (s.is_strided()) return fmt::format("stride ({}, {}), not 1", s.stride_h, s.stride_w);
-  if (s.is_dilated()) return "the filter is dilated";
-  if (s.groups != 1) return fmt::format("{} groups", s.groups);
-  return nothing_to_sum(s);
-}
-
 // Two vectors of tiles of all channels have to fit beside what passes through the cache.
 std::string declines(const OpCall& call, const ExtendedDeviceProfile& profile) {
   const auto s = sizes_of_forward(call);
@@ -134,7 +112,7 @@ std::string declines(const OpCall& call, const ExtendedDeviceProfile& profile) {
       static_cast<std::int64_t>(profile.local_mem_size) * 3 / 4, kMostPanels);
   if (bytes > room)
     return fmt::format("its panels need {} bytes, more than the {} of a core", bytes, room);
-  return not_3x3(s);
+  return not_winograd(s);
 }
 
 // As many vectors of tiles as end first and stay in the core's cache; the rows fill the registers
@@ -180,9 +158,8 @@ void run_batched(const OpCall& call, const VariantRun& with) {
   const PanelTile tile(with);
   auto tiles = tiles_of(s);
   const auto u = transformed_filters(call, tile.vec);
-  // Whole vectors, and one more that the transform may write; an odd number of them.
   const auto columns = static_cast<std::int64_t>(ceil_div(tiles.all, tile.vec)) * tile.vec;
-  tiles.argument = odd(columns / tile.vec + 1) * tile.vec;
+  tiles.argument = tile_pitch(tiles.all, tile.vec);
   const auto& pitch = tiles.argument;
   const auto kernel = [&](const char* name) {
     return op_kernel(call.queue, {kBatched, name, {bit(call.dtype()), epilogue.bits(), tile.vec}},
@@ -218,7 +195,7 @@ void run_batched(const OpCall& call, const VariantRun& with) {
 }
 
 std::string declines_batched(const OpCall& call, const ExtendedDeviceProfile&) {
-  return not_3x3(sizes_of_forward(call));
+  return not_winograd(sizes_of_forward(call));
 }
 
 VariantSpace batched_space(const OpCall& call, const ExtendedDeviceProfile&,

@@ -1,5 +1,6 @@
 // Tiles of Winograd's F(4x4, 3x3) in vectors of VEC neighbours: what the kernels that hold them in
-// local memory (winograd_panels.cl) and in global memory (winograd_batched.cl) share.
+// local memory (winograd_panels.cl) and in global memory (winograd_batched.cl) share, and with
+// F(3x3, 4x4) the gradient with respect to w (weights_winograd.cl), which sees the same inputs.
 // Needs T and ACC, vector_macros and lanes.cl; TILE_SPACE, the address space of transformed inputs
 // and sums; SEEN, the most tiles that are transformed at a time.
 
@@ -14,6 +15,20 @@
     e3 = outer + slope;                                                    \
     e4 = outer - slope;                                                    \
     e5 = (ACC)4 * (d1) - (ACC)5 * (d3) + (d5);                             \
+  }
+
+// One side of F(3x3, 4x4)'s G d G^T, where 4x4 gradients are the filter: four values to six.
+#define TRANSFORM_GRADIENTS(d0, d1, d2, d3, e0, e1, e2, e3, e4, e5)                         \
+  {                                                                                         \
+    const ACCV even = (ACC)(1.0 / 6) * ((d0) + (d2)), odd = (ACC)(1.0 / 6) * ((d1) + (d3)); \
+    const ACCV wide = (ACC)(1.0 / 24) * (d0) + (ACC)(1.0 / 6) * (d2);                       \
+    const ACCV slope = (ACC)(1.0 / 12) * (d1) + (ACC)(1.0 / 3) * (d3);                      \
+    e0 = (ACC)0.25 * (d0);                                                                  \
+    e1 = -(even + odd);                                                                     \
+    e2 = odd - even;                                                                        \
+    e3 = wide + slope;                                                                      \
+    e4 = wide - slope;                                                                      \
+    e5 = (d3);                                                                              \
   }
 
 // One side of A^T m A: six values to four.
@@ -54,17 +69,23 @@ void clear_rows(SeenRows* seen) {
     d3 = odd_lanes(odd_low, odd_high);                                             \
   }
 
-// VEC columns of six rows, `width` apart, through the transform down. Only the rows [top, bottom)
-// exist; nothing at or behind `limit` is read.
-static inline void transform_down(global const T* x, long from, long limit, long width, int top,
-                                  int bottom, ACCV e[6]) {
+// The rows and columns that a tile sees: six of inputs, or its own four of gradients. A constant
+// where these functions are called, so that one of the transforms is left.
+#define INPUTS 6
+#define GRADIENTS 4
+#define ALWAYS_INLINE __attribute__((always_inline)) static inline
+
+// VEC columns of six (or four) rows, `width` apart, through the transform down. Only the rows [top,
+// bottom) exist; nothing at or behind `limit` is read.
+ALWAYS_INLINE void transform_down(global const T* x, long from, long limit, long width, int top,
+                                  int bottom, ACCV e[6], const int patch) {
   ACCV d[6];
   if (from + (bottom - 1) * width + VEC <= limit) {
 #pragma unroll
-    for (int r = 0; r < 6; ++r)
+    for (int r = 0; r < patch; ++r)
       d[r] = top <= r && r < bottom ? LOADV(x, from + r * width) : (ACCV)0;
   } else {
-    for (int r = 0; r < 6; ++r) {
+    for (int r = 0; r < patch; ++r) {
       ACC lanes[VEC];
       for (int lane = 0; lane < VEC; ++lane) {
         const long place = from + r * width + lane;
@@ -73,48 +94,57 @@ static inline void transform_down(global const T* x, long from, long limit, long
       d[r] = VLOAD(0, lanes);
     }
   }
-  TRANSFORM_INPUT(d[0], d[1], d[2], d[3], d[4], d[5], e[0], e[1], e[2], e[3], e[4], e[5])
+  if (patch == INPUTS)
+    TRANSFORM_INPUT(d[0], d[1], d[2], d[3], d[4], d[5], e[0], e[1], e[2], e[3], e[4], e[5])
+  else
+    TRANSFORM_GRADIENTS(d[0], d[1], d[2], d[3], e[0], e[1], e[2], e[3], e[4], e[5])
 }
 
-static inline void keep_columns(const ACCV e[6], SeenRows* seen, long at) {
+ALWAYS_INLINE void keep_columns(const ACCV e[6], SeenRows* seen, long at, const int patch) {
 #pragma unroll
   for (int r = 0; r < 6; ++r) {
     *(loose_lanes*)(seen->own[r] + at) = e[r];
-    *(loose_lanes*)(seen->shared[r] + at) = e[r];
+    if (patch == INPUTS) *(loose_lanes*)(seen->shared[r] + at) = e[r];
   }
 }
 
 // The columns that neighbours in one row of tiles see, the first of which would be x[from], to the
 // place `at`, behind those of another row. Only the rows [top, bottom) and the columns [left,
 // right) exist; the others are zero. The last vectors are written beyond the columns.
-void see_columns(global const T* x, long from, long limit, long width, int top, int bottom,
-                 long left, long right, long columns, SeenRows* seen, long at) {
+ALWAYS_INLINE void see_columns(global const T* x, long from, long limit, long width, int top,
+                               int bottom, long left, long right, long columns, SeenRows* seen,
+                               long at, const int patch) {
   ACC ends[6][2];
   for (int r = 0; r < 6; ++r) ends[r][0] = seen->own[r][at], ends[r][1] = seen->own[r][at + 1];
   ACCV e[6];
 #pragma unroll
   for (int r = 0; r < 6; ++r) e[r] = (ACCV)0;
-  for (long i = 0; i < left; i += VEC) keep_columns(e, seen, at + i);
+  for (long i = 0; i < left; i += VEC) keep_columns(e, seen, at + i, patch);
   for (long i = left; i < right; i += VEC) {
-    transform_down(x, from + i, limit, width, top, bottom, e);
-    keep_columns(e, seen, at + i);
+    transform_down(x, from + i, limit, width, top, bottom, e, patch);
+    keep_columns(e, seen, at + i, patch);
   }
 #pragma unroll
   for (int r = 0; r < 6; ++r) e[r] = (ACCV)0;
-  for (long i = right; i < columns; i += VEC) keep_columns(e, seen, at + i);
-  for (int r = 0; r < 6; ++r)
+  for (long i = right; i < columns; i += VEC) keep_columns(e, seen, at + i, patch);
+  for (int r = 0; patch == INPUTS && r < 6; ++r)
     seen->shared[r][at] = ends[r][0], seen->shared[r][at + 1] = ends[r][1];
 }
 
 // The other side of the transform for all tiles that were seen, VEC at a time, into the 36 panels,
 // `step` apart. Writes whole vectors: up to VEC - 1 elements behind the tiles are overwritten.
-void transform_across(const SeenRows* seen, long tiles, TILE_SPACE ACC* panels, long step) {
+ALWAYS_INLINE void transform_across(const SeenRows* seen, long tiles, TILE_SPACE ACC* panels,
+                                    long step, const int patch) {
   for (long t = 0; t < tiles; t += VEC)
     for (int r = 0; r < 6; ++r) {
       ACCV d0, d1, d2, d3, d4, d5, unused2, unused3, v[6];
       SPLIT_BY_FOUR(seen->own[r] + 4 * t, d0, d1, d2, d3)
-      SPLIT_BY_FOUR(seen->shared[r] + 4 * t + 4, d4, d5, unused2, unused3)
-      TRANSFORM_INPUT(d0, d1, d2, d3, d4, d5, v[0], v[1], v[2], v[3], v[4], v[5])
+      if (patch == INPUTS) {
+        SPLIT_BY_FOUR(seen->shared[r] + 4 * t + 4, d4, d5, unused2, unused3)
+        TRANSFORM_INPUT(d0, d1, d2, d3, d4, d5, v[0], v[1], v[2], v[3], v[4], v[5])
+      } else {
+        TRANSFORM_GRADIENTS(d0, d1, d2, d3, v[0], v[1], v[2], v[3], v[4], v[5])
+      }
 #pragma unroll
       for (int s = 0; s < 6; ++s)
         *(TILE_SPACE loose_lanes*)(panels + (r * 6 + s) * step + t) = v[s];
@@ -160,20 +190,21 @@ TilePlace place_of_tile(long tile, long4 tiles, int K, int P, int Q) {
 
 // The inputs of the tiles [first, first + count) of channel c to `to`; the places are `step` apart.
 // tiles: (all, down, across); image: channels, height and width of x, padding down and across.
-void transform_channel(global const T* x, long limit, int8 image, long4 tiles, long c, long first,
-                       long count, SeenRows* seen, TILE_SPACE ACC* to, long step) {
+ALWAYS_INLINE void transform_channel(global const T* x, long limit, int8 image, long4 tiles, long c,
+                                     long first, long count, SeenRows* seen, TILE_SPACE ACC* to,
+                                     long step, const int patch) {
   const long height = image.s1, width = image.s2;
   long n = first / (tiles.s1 * tiles.s2), down = first / tiles.s2 % tiles.s1;
   long across = first % tiles.s2;
   for (long done = 0; done < count;) {
     const long block = min(count - done, (long)SEEN);
     for (long tile = 0; tile < block;) {
-      const long some = min(block - tile, tiles.s2 - across), columns = 4 * some + 2;
+      const long some = min(block - tile, tiles.s2 - across), columns = 4 * some + patch - 4;
       const long h = down * 4 - image.s3, w = across * 4 - image.s4;
       const long left = clamp(-w, 0L, columns), right = clamp(width - w, left, columns);
       see_columns(x, ((n * image.s0 + c) * height + h) * width + w, limit, width,
-                  (int)clamp(-h, 0L, 6L), (int)clamp(height - h, 0L, 6L), left, right, columns,
-                  seen, 4 * tile);
+                  (int)clamp(-h, 0L, (long)patch), (int)clamp(height - h, 0L, (long)patch), left,
+                  right, columns, seen, 4 * tile, patch);
       tile += some;
       across += some;
       if (across == tiles.s2) {
@@ -181,7 +212,7 @@ void transform_channel(global const T* x, long limit, int8 image, long4 tiles, l
         if (++down == tiles.s1) down = 0, ++n;
       }
     }
-    transform_across(seen, block, to + done, step);
+    transform_across(seen, block, to + done, step, patch);
     done += block;
   }
 }
