@@ -6,12 +6,14 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/pages.h"
 #include "netcl/capabilities.h"
 #include "netcl/opencl.h"
 
@@ -51,6 +53,8 @@ enum class Memory { device, host_visible };  // host_visible: ALLOC_HOST_PTR
 Buffer create_buffer(_cl_context* context, Memory kind, std::size_t bytes);
 // USE_HOST_PTR: the device works on the caller's memory, which must outlive the buffer.
 Buffer wrap_host_memory(_cl_context* context, void* memory, std::size_t bytes);
+// The same over memory that goes when the device needs it no more.
+Buffer own_host_memory(_cl_context* context, Pages memory, std::size_t bytes);
 Buffer create_sub_buffer(const Buffer& parent, std::size_t offset, std::size_t bytes);
 _cl_context* buffer_context(_cl_mem* buffer);
 // True for the codes with which drivers say that memory ran out.
@@ -82,6 +86,9 @@ inline constexpr const char* kAsynchronousCommand = "asynchronous command";
 enum class Progress { pending, complete };
 Progress event_progress(_cl_event* event);  // throws when the command failed
 void wait_blocking(_cl_event* event);
+// Has `ended` called, by any thread of the driver's, when the command has ended, also with an
+// error; false where the driver does not do that. `ended` must neither throw nor call OpenCL.
+bool call_at_end(_cl_event* event, std::function<void()> ended);
 struct EventTimes {
   std::uint64_t queued, submitted, started, ended;  // nanoseconds of the device's clock
 };

@@ -1,5 +1,6 @@
 // Contexts, queues, buffers, transfers and events.
 #include <array>
+#include <memory>
 
 #include "base/check.h"
 #include "base/process.h"
@@ -122,6 +123,18 @@ Buffer create_buffer(_cl_context* context, Memory kind, std::size_t bytes) {
 
 Buffer wrap_host_memory(_cl_context* context, void* memory, std::size_t bytes) {
   return make_buffer(context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, bytes, memory);
+}
+
+Buffer own_host_memory(_cl_context* context, Pages memory, std::size_t bytes) {
+  // Commands that still run keep the buffer after it was released.
+  auto owned = std::make_unique<Pages>(std::move(memory));
+  auto buffer = wrap_host_memory(context, owned->data(), bytes);
+  const auto free_memory = [](cl_mem, void* pages) { delete static_cast<Pages*>(pages); };
+  check("clSetMemObjectDestructorCallback",
+        api("clSetMemObjectDestructorCallback")
+            .SetMemObjectDestructorCallback(buffer.get(), free_memory, owned.get()));
+  owned.release();
+  return buffer;
 }
 
 Buffer create_sub_buffer(const Buffer& parent, std::size_t offset, std::size_t bytes) {
@@ -274,6 +287,18 @@ Progress event_progress(_cl_event* event) {
 
 void wait_blocking(_cl_event* event) {
   check("clWaitForEvents", api("clWaitForEvents").WaitForEvents(1, &event));
+}
+
+bool call_at_end(_cl_event* event, std::function<void()> ended) {
+  const auto& cl = api("clSetEventCallback");
+  auto kept = std::make_unique<std::function<void()>>(std::move(ended));
+  const auto call = [](cl_event, cl_int, void* given) {
+    const std::unique_ptr<std::function<void()>> owned(static_cast<std::function<void()>*>(given));
+    (*owned)();
+  };
+  if (cl.SetEventCallback(event, CL_COMPLETE, call, kept.get()) != CL_SUCCESS) return false;
+  static_cast<void>(kept.release());  // the driver's now
+  return true;
 }
 
 EventTimes event_times(_cl_event* event) {

@@ -42,6 +42,7 @@ Ref<_cl_command_queue> create_queue(_cl_context*, const Device&, bool) {
 QueueInfo queue_info(_cl_command_queue*) { absent("clGetCommandQueueInfo"); }
 Buffer create_buffer(_cl_context*, Memory, std::size_t) { absent("clCreateBuffer"); }
 Buffer wrap_host_memory(_cl_context*, void*, std::size_t) { absent("clCreateBuffer"); }
+Buffer own_host_memory(_cl_context*, Pages, std::size_t) { absent("clCreateBuffer"); }
 Buffer create_sub_buffer(const Buffer&, std::size_t, std::size_t) { absent("clCreateSubBuffer"); }
 _cl_context* buffer_context(_cl_mem*) { absent("clGetMemObjectInfo"); }
 void read(Queued, const Buffer&, std::size_t, std::size_t, void*, bool, Event*) {
@@ -65,6 +66,7 @@ void finish(Queued) { absent("clFinish"); }
 void see_the_end(Queued) noexcept {}
 Progress event_progress(_cl_event*) { absent("clGetEventInfo"); }
 void wait_blocking(_cl_event*) { absent("clWaitForEvents"); }
+bool call_at_end(_cl_event*, std::function<void()>) { absent("clSetEventCallback"); }
 EventTimes event_times(_cl_event*) { absent("clGetEventProfilingInfo"); }
 Ref<_cl_program> program_from_source(_cl_context*, std::string_view) {
   absent("clCreateProgramWithSource");

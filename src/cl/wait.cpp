@@ -1,6 +1,6 @@
-// Polling waits. The pause between two polls grows with the time already waited, so that a wait
-// ends at most about 6 % late and costs next to no processor time (the device may be the
-// processor).
+// Waits that can be interrupted. After a few looks the driver calls back when the command has
+// ended, and the waiting thread wakes now and then to look for an interrupt. It must not wake more
+// often: the device may be the processor, and every wake takes a core from a kernel.
 #include "cl/wait.h"
 
 #include <unistd.h>
@@ -10,7 +10,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
 #include <thread>
+#include <utility>
 
 #include "base/check.h"
 #include "base/interrupt.h"
@@ -45,16 +49,53 @@ class PreciseSleeps {
   PreciseSleeps& operator=(const PreciseSleeps&) = delete;
 };
 
-void poll_until_complete(const Event& event, double seconds) {
+constexpr double kLongestPause = 10e-3;
+constexpr double kShortWait = 60e-6;  // ends sooner than two threads have woken each other
+
+// What the driver's thread tells the waiting one. Both own it: a wait may be given up.
+class End {
+ public:
+  void tell() {
+    const std::lock_guard lock(mutex_);
+    told_ = true;
+    changed_.notify_one();
+  }
+  void wait(double seconds) {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, std::chrono::duration<double>(seconds), [&] { return told_; });
+    told_ = false;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool told_ = false;
+};
+
+// Looks again at growing distances. Ends at most 6 % late.
+void sleep_a_part_of(double waited) {
   const PreciseSleeps precise;
+  std::this_thread::sleep_for(
+      std::chrono::duration<double>(std::clamp(waited / 16, 20e-6, kLongestPause)));
+}
+
+void wait_until_complete(const Event& event, double seconds) {
   const auto start = Clock::now();
+  std::shared_ptr<End> end;
+  bool calls_back = true;
   while (event_progress(event.get()) != Progress::complete) {
     interrupt::poll();
-    const std::chrono::duration<double> waited = Clock::now() - start;
-    check<TimeoutError>(seconds <= 0 || waited.count() < seconds,
+    const double waited = std::chrono::duration<double>(Clock::now() - start).count();
+    check<TimeoutError>(seconds <= 0 || waited < seconds,
                         "[wait] the device must finish within {} s: still busy", seconds);
-    const auto pause = std::clamp(waited.count() / 16, 20e-6, 10e-3);
-    std::this_thread::sleep_for(std::chrono::duration<double>(pause));
+    if (waited >= kShortWait && calls_back && !end) {
+      end = std::make_shared<End>();
+      calls_back = call_at_end(event.get(), [end] { end->tell(); });
+    }
+    if (end && calls_back)
+      end->wait(seconds > 0 ? std::min(seconds - waited, kLongestPause) : kLongestPause);
+    else
+      sleep_a_part_of(waited);
   }
   interrupt::poll();
 }
@@ -80,7 +121,7 @@ void wait(const Event& event, double seconds, const QueueState* state) {
     if (seconds <= 0 && !interrupt::enabled())
       wait_blocking(event.get());
     else
-      poll_until_complete(event, seconds);
+      wait_until_complete(event, seconds);
   });
 }
 
@@ -94,7 +135,7 @@ void wait_for_queue(const Queue& queue, double seconds) {
     }
     const auto event = marker(queue.get());
     flush(queue.get());
-    poll_until_complete(event, seconds);
+    wait_until_complete(event, seconds);
   });
   free_ended();
 }

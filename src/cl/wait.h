@@ -6,7 +6,7 @@
 namespace netcl::cl {
 
 // `seconds` 0 means no limit. Blocks in the driver when nothing could interrupt and no limit is
-// set, polls otherwise. Failures name the last commands of `state`, which may be null.
+// set, wakes up to look otherwise. Failures name the last commands of `state`, which may be null.
 void wait(const Event& event, double seconds, const QueueState* state);
 
 // Waits for everything enqueued so far.

@@ -16,10 +16,12 @@ namespace {
 
 constexpr std::size_t kHostAlignment = 64;  // a cache line, and the widest vector register
 
-std::unique_ptr<Block> make_device_block(_cl_context* context, cl::Memory kind, std::size_t bytes) {
+// `make` makes the buffer.
+template <class Make>
+std::unique_ptr<Block> make_device_block(std::size_t bytes, Make&& make) {
   try {
     auto block = std::make_unique<Block>();
-    block->buffer = cl::create_buffer(context, kind, bytes);
+    block->buffer = make();
     block->bytes = bytes;
     return block;
   } catch (const DeviceError& error) {
@@ -28,20 +30,31 @@ std::unique_ptr<Block> make_device_block(_cl_context* context, cl::Memory kind, 
   }
 }
 
+std::unique_ptr<Block> make_device_block(_cl_context* context, cl::Memory kind, std::size_t bytes) {
+  return make_device_block(bytes, [&] { return cl::create_buffer(context, kind, bytes); });
+}
+
 class HostBlocks final : public BlockSource {
  public:
   std::unique_ptr<Block> make(std::size_t bytes) override {
     // The kernel promises more than there is and then kills the process that takes it at its word.
     if (bytes > physical_memory()) return nullptr;
-    const auto rounded = (bytes + kHostAlignment - 1) / kHostAlignment * kHostAlignment;
     auto block = std::make_unique<Block>();
-    block->host = std::aligned_alloc(kHostAlignment, rounded);
+    block->host = memory_for(*block, bytes);
     if (block->host == nullptr) return nullptr;
     block->bytes = bytes;
     return block;
   }
 
  private:
+  static void* memory_for(Block& block, std::size_t bytes) {
+    if (bytes >= Pages::kHuge) {
+      block.pages = Pages(bytes);
+      return block.pages.data();
+    }
+    const auto rounded = (bytes + kHostAlignment - 1) / kHostAlignment * kHostAlignment;
+    return std::aligned_alloc(kHostAlignment, rounded);
+  }
   static std::size_t physical_memory() {
     static const auto bytes = static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) *
                               static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
@@ -65,11 +78,17 @@ class DeviceBlocks final : public BlockSource {
 
 class QueueBlocks final : public BlockSource {
  public:
-  QueueBlocks(const Queue& queue, cl::Memory kind)
+  explicit QueueBlocks(const Queue& queue)
       : context_(Ref<_cl_context>::share(queue.context().get())),
         queue_(Ref<_cl_command_queue>::share(queue.get())),
-        kind_(kind) {}
+        kind_(device_profile(queue).is_integrated ? cl::Memory::host_visible : cl::Memory::device),
+        is_cpu_(device_profile(queue).is_cpu) {}
   std::unique_ptr<Block> make(std::size_t bytes) override {
+    // A CPU works on ordinary memory, whose pages are ours to choose; drivers take small ones.
+    if (is_cpu_ && bytes >= Pages::kHuge)
+      if (auto pages = Pages(bytes))
+        return make_device_block(
+            bytes, [&] { return cl::own_host_memory(context_.get(), std::move(pages), bytes); });
     return make_device_block(context_.get(), kind_, bytes);
   }
   void settle() override { cl::finish(queue_.get()); }
@@ -78,6 +97,7 @@ class QueueBlocks final : public BlockSource {
   Ref<_cl_context> context_;
   Ref<_cl_command_queue> queue_;
   cl::Memory kind_;
+  bool is_cpu_;
 };
 
 class MappedBlocks final : public BlockSource {
@@ -102,7 +122,7 @@ class MappedBlocks final : public BlockSource {
 
 Block::~Block() {
   if (!buffer) {
-    std::free(host);
+    if (!pages) std::free(host);
     return;
   }
   if (!map || !process::calls_allowed()) return;
@@ -121,9 +141,7 @@ std::unique_ptr<BlockSource> device_blocks(const Context& context, cl::Memory ki
 
 std::unique_ptr<BlockSource> queue_blocks(const Queue& queue) {
   if (queue.is_cpu()) return host_blocks();
-  const bool shared = device_profile(queue).is_integrated;
-  return std::make_unique<QueueBlocks>(queue,
-                                       shared ? cl::Memory::host_visible : cl::Memory::device);
+  return std::make_unique<QueueBlocks>(queue);
 }
 
 std::unique_ptr<BlockSource> mapped_blocks(const Queue& queue) {

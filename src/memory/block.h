@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <memory>
 
+#include "base/pages.h"
 #include "cl/cl.h"
 #include "netcl/opencl.h"
 
@@ -17,6 +18,7 @@ struct Block {
 
   Buffer buffer;               // of the device; empty for the CPU backend
   void* host = nullptr;        // host memory, or where `buffer` is mapped
+  Pages pages;                 // what `host` is a part of, if it is large
   Ref<_cl_command_queue> map;  // the queue `buffer` was mapped with, if it was
   std::size_t bytes = 0;
   Block* next_abandoned = nullptr;  // see BufferHandle::release
