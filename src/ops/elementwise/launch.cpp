@@ -62,7 +62,8 @@ ElementShape walking_shape(const ElementArgs& args, DType compute, int vec,
   shape.part = walking_part(args.outputs[0].numel(), profile);
   const bool any = std::any_of(args.outputs.begin(), args.outputs.end(),
                                [&](const Tensor& output) { return output.dtype() == compute; });
-  shape.streams = any && is_larger_than_caches(args, profile);
+  shape.fetches = is_larger_than_caches(args, profile);
+  shape.streams = any && shape.fetches;
   return shape;
 }
 

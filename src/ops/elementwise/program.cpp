@@ -277,7 +277,7 @@ class Writer {
       line("if (({}) == 0)", join(places, " | "));
     }
     line("for (; i + {0}UL <= end; i += {0}UL) {{", vec_);
-    fetch();
+    if (shape_.fetches) fetch();
     element(vec_);
     line("}}");
     line("for (; i < end; ++i) {{");

@@ -42,11 +42,12 @@ struct ElementShape {
   int vec = 1, items = 1;
   std::int64_t local = 64;
   std::int64_t part = 0;  // an argument of the kernel
+  bool fetches = false;   // memory is asked for ahead: what a cache holds comes soon enough
   bool streams = false;   // results go past the caches; only with `part` and linear operands
 
   std::int64_t per_item() const { return part > 0 ? part : vec > 1 ? vec : items; }
   std::int64_t bits() const {  // what tells kernels apart
-    return items * 256 + vec * 4 + (part > 0 ? 2 : 0) + (streams ? 1 : 0);
+    return items * 256 + vec * 4 + (part > 0 ? 2 : 0) + (streams ? 1 : 0) + (fetches ? 128 : 0);
   }
 };
 
