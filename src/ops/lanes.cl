@@ -1,6 +1,6 @@
 // What the kernels with one work-item per group share: rows copied into local memory, which on a
 // CPU is the cache of the core that runs the group, and square blocks of lanes transposed.
-// Needs T and ACC, and vector_macros (VEC, ACCV, LOADV, VLOAD, STORE_LANES).
+// Needs T and ACC, and vector_macros (VEC, ACCV, LOADV, VLOAD, STORE_LANES); for masks mask_macros.
 
 // vstore16 makes several narrow stores of one wide one; a vector without alignment does not.
 typedef ACCV __attribute__((aligned(sizeof(ACC)))) loose_lanes;
@@ -27,6 +27,23 @@ typedef ACCV __attribute__((aligned(sizeof(ACC)))) loose_lanes;
 #ifndef FETCH
 #define FETCH(p)
 #define FETCH_TO_WRITE(p)
+#endif
+
+#ifdef BITSV
+// All bits of the lanes [begin, end), none of the others.
+static inline BITSV lanes_between(int begin, int end) {
+  BITSV mask;
+  for (int l = 0; l < VEC; ++l) ((BITS*)&mask)[l] = l >= begin && l < end ? -1 : 0;
+  return mask;
+}
+// Zero in the other lanes. Not select(), whose masks would be made anew for each vector.
+#define MASKED(v, mask) AS_ACCV(AS_BITSV(v) & (mask))
+#endif
+// VEC elements of T as ACCV.
+#ifdef HALF_VECTORS
+#define LOAD_PIXELS(p) LOADV(p, 0)
+#else
+#define LOAD_PIXELS(p) LOAD_GLOBAL(p)
 #endif
 
 // Every second lane of two vectors. Not (ACCV)(a.even, b.even), at which Oclgrind's check for

@@ -40,6 +40,14 @@ inline Epilogue epilogue_of(const OpCall& call) {
 
 inline std::int64_t bit(DType dtype) { return static_cast<std::int64_t>(dtype); }
 
+// Integers as wide as vector_macros' vectors, for the masks of lanes.cl.
+inline std::string mask_macros(DType dtype, std::int64_t vec) {
+  const auto* bits = compute_dtype(dtype) == DType::float64 ? "long" : "int";
+  const auto lanes = bits + std::to_string(vec);
+  return define("BITS", bits) + define("BITSV", lanes) + define("AS_BITSV", "as_" + lanes) +
+         define("AS_ACCV", "as_" + std::string(compute_type(dtype)) + std::to_string(vec));
+}
+
 // A work-group size that fits a 1-D kernel without local memory. CPU drivers run a group as a
 // vectorised loop, so that there, too, it should not be 1.
 constexpr std::int64_t kGroup1d = 64;

@@ -7,12 +7,16 @@
 // Needs T and ACC, vector_macros, ACTIVATION; FILTER_ROWS x FILTER_COLUMNS taps, STEP_H, STEP_W,
 // DILATION_H, DILATION_W; TILE_ROWS, VECTORS, FILTERS; ELEMENTS of local memory for rows and
 // WEIGHTS for the taps of FILTERS filters; DENSE: the pixels of a row
-// of the result lie side by side; PLAIN: they are stored as they are, in the compute type.
+// of the result lie side by side; PLAIN: they are stored as they are, in the compute type;
+// DIRECT: x may be read where it lies (planes_direct.cl).
 #include "ops/conv2d/epilogue.cl"
 #include "ops/lanes.cl"
 
 #define UNIT (VECTORS * VEC)
 #define TAPS (FILTER_ROWS * FILTER_COLUMNS)
+#if DIRECT
+#include "ops/conv2d/planes_direct.cl"
+#endif
 // Column s of the filter, in rows split into STEP_W phases of `phase` elements.
 #define COLUMN(s) ((s)*DILATION_W % STEP_W * phase + (s)*DILATION_W / STEP_W)
 
@@ -36,8 +40,16 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_planes(
                      (FILTER_ROWS - 1) * DILATION_H + 1;
   const long channel =
       ((size.s6 + TILE_ROWS - 1) * STEP_H + (FILTER_ROWS - 1) * DILATION_H + 1) * pitch;
-  x += (n * pad.s2 + group) * Cg * H * W;
-  for (int c = 0; c < Cg; ++c)
+  const long plane = n * pad.s2 + group, planes = get_num_groups(2) * pad.s2;
+  x += plane * Cg * H * W;
+#if DIRECT
+  const bool direct =
+      plane * H * W >= pad.s1 &&
+      (planes - plane - 1) * H * W >= Q + (FILTER_COLUMNS - 1) * DILATION_W - pad.s1 - W;
+#else
+  const bool direct = false;
+#endif
+  for (int c = 0; c < Cg && !direct; ++c)
     for (int i = 0; i < height; ++i) {
       const int h = p0 * STEP_H - pad.s0 + i;
       copy_phases(x + ((long)c * H + h) * W, W, pad.s1, h >= 0 && h < H, phase,
@@ -58,6 +70,27 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_planes(
 #pragma unroll
     for (int k = 0; k < FILTERS; ++k)
       bias[k] = pad.s3 ? LOAD_T(b, group * Kg + min(k0 + k, Kg - 1)) : (ACC)0;
+#if DIRECT
+    if (direct) {
+      ACCV taps[FILTERS * TAPS], biases[FILTERS];
+#pragma unroll
+      for (int i = 0; i < FILTERS * TAPS; ++i) taps[i] = (ACCV)(weights[i]);
+#pragma unroll
+      for (int k = 0; k < FILTERS; ++k) biases[k] = (ACCV)(bias[k]);
+      const long to = (plane * Kg + k0) * result.s0;
+      const long2 steps = (long2)(result.s0, result.s1);
+      MOVE_RESIDUAL(to);
+      int q = 0;  // the last vectors overlap those before
+      for (; q + VEC < Q && Q >= UNIT; q += UNIT)
+        direct_columns(x, y + to RESIDUAL_ARGUMENT, p0, p_end, min(q, Q - UNIT), H, W, pad, steps,
+                       taps, biases, Kg - k0, VECTORS);
+      for (; q < Q; q += VEC)
+        direct_columns(x, y + to RESIDUAL_ARGUMENT, p0, p_end, min(q, Q - VEC), H, W, pad, steps,
+                       taps, biases, Kg - k0, 1);
+      MOVE_RESIDUAL(-to);
+      continue;
+    }
+#endif
     for (int p = p0; p < p_end; p += TILE_ROWS) {
       const long tile = ((n * pad.s2 + group) * Kg + k0) * result.s0 + p * result.s1;
       // The next group's rows, which this core is likely to need next.

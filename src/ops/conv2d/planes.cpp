@@ -37,9 +37,16 @@ struct Steps4 {
 
 struct Tiles {
   std::int64_t vec = 0, vectors = 1, filters = 1, phase = 0, rows = 0, elements = 0, weights = 0;
+  bool direct = false;
 };
 
 std::int32_t int32(std::int64_t value) { return static_cast<std::int32_t>(value); }
+
+// Whether x is read where it lies: one channel, whose taps stay in registers.
+bool is_direct(const Planes& v, std::int64_t vec, std::int64_t filters, bool many_registers) {
+  return v.channels == 1 && v.step_h == 1 && v.step_w == 1 && v.dilation_h == 1 && v.is_dense() &&
+         v.Q >= vec && v.R * v.S > 0 && filters * v.R * v.S <= (many_registers ? 25 : 9);
+}
 
 std::int64_t padded(std::int64_t size, std::int64_t unit) {
   return static_cast<std::int64_t>(ceil_div(size, unit)) * unit;
@@ -64,6 +71,7 @@ Tiles tiles_of(const Planes& v, const ExtendedDeviceProfile& profile, DType dtyp
   const auto reach = std::max<std::int64_t>(v.S - 1, 0) * v.dilation_w / v.step_w + 1;
   tiles.phase = std::max(v.Q, tiles.vec) + reach;
   if (tiles.vectors > 1) tiles.phase = padded(tiles.phase, tiles.vec);  // rows begin with a line
+  tiles.direct = is_direct(v, tiles.vec, tiles.filters, width == 16);
   const auto room = static_cast<std::int64_t>(profile.local_mem_size) / size - 256;
   tiles.weights = std::min(kWeights, room / 4);
   tiles.elements = std::min(kElements, room - tiles.weights);
@@ -95,7 +103,7 @@ void launch(const Planes& v, const OpCall& call, const Epilogue& epilogue) {
       {kPath,
        "conv2d_planes",
        {bit(dtype), epilogue.bits(), tiles.vec, tiles.vectors, tiles.filters, tiles.elements, v.R,
-        v.S, v.step_h, v.step_w, v.dilation_h, v.dilation_w, v.is_dense()}},
+        v.S, v.step_h, v.step_w, v.dilation_h, v.dilation_w, v.is_dense(), tiles.direct}},
       [&] {
         return t_and_acc(dtype) + vector_macros(dtype, tiles.vec) + epilogue.defines() +
                define("FILTER_ROWS", v.R) + define("FILTER_COLUMNS", v.S) +
@@ -104,7 +112,8 @@ void launch(const Planes& v, const OpCall& call, const Epilogue& epilogue) {
                define("TILE_ROWS", kTileRows) + define("FILTERS", tiles.filters) +
                define("VECTORS", tiles.vectors) + define("ELEMENTS", tiles.elements) +
                define("WEIGHTS", tiles.weights) + define("DENSE", v.is_dense()) +
-               define("PLAIN", plain);
+               define("PLAIN", plain) + define("DIRECT", tiles.direct) +
+               mask_macros(dtype, tiles.vec);
       });
   const Shape8 size{{int32(v.channels), int32(v.filters), int32(v.H), int32(v.W), int32(v.P),
                      int32(v.Q), int32(tiles.rows), int32(tiles.phase)}};

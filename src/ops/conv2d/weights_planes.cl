@@ -6,7 +6,8 @@
 // One part writes dw itself, several write sums (parts, K, C / groups, R, S).
 // Needs T and ACC, vector_macros, BITSV (integers as wide as ACCV); FILTER_ROWS, FILTER_COLUMNS,
 // TAP_ROWS, WIDE (rows of dy are at least a vector), STEP_H, STEP_W, DILATION_H, DILATION_W;
-// X_ELEMENTS and DY_ELEMENTS of local memory.
+// X_ELEMENTS and DY_ELEMENTS of local memory; DIRECT: rows are read where they lie, with
+// mask_macros.
 #include "ops/conv2d/geometry.cl"
 #include "ops/lanes.cl"
 
@@ -64,6 +65,64 @@ __attribute__((always_inline)) static inline void add_rows(local const ACC* x, D
   for (int i = 0; i < TAP_ROWS * FILTER_COLUMNS; ++i) sums[i] = sum[i];
 }
 
+#if DIRECT
+// One image, of which all rows of x are read where they lie, also beside its edges. A vector of
+// columns goes down the rows of dy, with the rows of x that it sees and all sums in registers.
+// `mask`: lanes of the last vector of a row that the one before does not have. next_x, next_dy: to
+// the next image.
+__attribute__((always_inline)) static inline void add_image(global const T* x, global const T* dy,
+                                                            ACCV* sums, const int16 g,
+                                                            const BITSV mask, const long next_x,
+                                                            const long next_dy) {
+  GEOMETRY(g);
+  ACCV sum[TAPS];
+#pragma unroll
+  for (int i = 0; i < TAPS; ++i) sum[i] = sums[i];
+  for (int start = 0; start < Q; start += VEC) {
+    const int q = min(start, Q - VEC);
+    const BITSV counts = q == start ? (BITSV)(-1) : mask;
+    BITSV masks[FILTER_COLUMNS];
+    for (int s = 0; s < FILTER_COLUMNS; ++s)
+      masks[s] = counts & lanes_between(PAD_W - q - s * DILATION_W, W + PAD_W - q - s * DILATION_W);
+    ACCV seen[FILTER_ROWS][FILTER_COLUMNS];
+#pragma unroll
+    for (int r = 0; r < FILTER_ROWS - 1; ++r)
+#pragma unroll
+      for (int s = 0; s < FILTER_COLUMNS; ++s)
+        seen[r][s] =
+            r - PAD_H < 0 || r - PAD_H >= H
+                ? (ACCV)0
+                : MASKED(LOAD_PIXELS(x + (long)(r - PAD_H) * W + q - PAD_W + s * DILATION_W),
+                         masks[s]);
+    for (int first = 0; first < P; first += FILTER_ROWS)
+#pragma unroll
+      for (int turn = 0; turn < FILTER_ROWS; ++turn) {
+        const int p = first + turn, h = p + FILTER_ROWS - 1 - PAD_H;
+        if (p >= P) break;
+        global const T* row = x + (long)h * W + q - PAD_W;
+        ACCV* newest = seen[(turn + FILTER_ROWS - 1) % FILTER_ROWS];
+        FETCH(row + next_x);
+        FETCH(dy + (long)p * Q + q + next_dy);
+        if (h >= 0 && h < H) {
+#pragma unroll
+          for (int s = 0; s < FILTER_COLUMNS; ++s)
+            newest[s] = MASKED(LOAD_PIXELS(row + s * DILATION_W), masks[s]);
+        } else {
+#pragma unroll
+          for (int s = 0; s < FILTER_COLUMNS; ++s) newest[s] = (ACCV)0;
+        }
+        const ACCV d = MASKED(LOAD_PIXELS(dy + (long)p * Q + q), counts);
+#pragma unroll
+        for (int i = 0; i < TAPS; ++i)
+          sum[i] = MULTIPLY_ADD(
+              d, seen[(turn + i / FILTER_COLUMNS) % FILTER_ROWS][i % FILTER_COLUMNS], sum[i]);
+      }
+  }
+#pragma unroll
+  for (int i = 0; i < TAPS; ++i) sums[i] = sum[i];
+}
+#endif
+
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void weights_planes(
     global const T* x, global const T* dy, global T* dw, global ACC* sums, const long8 at,
     const int16 g, const int parts, const int block_p, const int phase) {
@@ -79,10 +138,18 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void weights_planes(
   ACCV sum[TAPS];
 #pragma unroll
   for (int i = 0; i < TAPS; ++i) sum[i] = (ACCV)0;
-  BITSV mask;
-  for (int l = 0; l < VEC; ++l) ((BITS*)&mask)[l] = (WIDE ? l >= VEC - Q % VEC : l < Q) ? -1 : 0;
+  const BITSV mask = WIDE ? lanes_between(VEC - Q % VEC, VEC) : lanes_between(0, Q);
   const int first = (long)N * part / parts, end = (long)N * (part + 1) / parts;
-  for (long n = first; n < end; ++n)
+  for (long n = first; n < end; ++n) {
+#if DIRECT
+    const long plane = n * C + (long)group * Cg + c, behind = (long)N * C - plane - 1;
+    if (plane * H * W >= PAD_W &&
+        behind * H * W >= Q + (FILTER_COLUMNS - 1) * DILATION_W - PAD_W - W) {
+      add_image(x + plane * H * W, dy + (n * K + k) * P * Q, sum, g, mask, (long)C * H * W,
+                (long)K * P * Q);
+      continue;
+    }
+#endif
     for (int p0 = 0; p0 < P; p0 += block_p) {
       const int np = min(block_p, P - p0);
       const int height = (np - 1) * STEP_H + (FILTER_ROWS - 1) * DILATION_H + 1;
@@ -117,6 +184,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void weights_planes(
                    pitch, phase, dy_pitch, mask, 1);
       }
     }
+  }
 #pragma unroll
   for (int i = 0; i < TAPS; ++i) {
     ACC lanes[VEC], total = 0;

@@ -8,12 +8,14 @@ namespace {
 
 constexpr const char* kPath = "ops/conv2d/weights_planes.cl";
 constexpr std::int64_t kMostTaps = 64;           // that are unrolled
+constexpr std::int64_t kDirectTaps = 12;         // whose sums and pixels fit 32 registers
 constexpr std::int64_t kElements = 1 << 14;      // of local memory for each of x and dy at most
 constexpr std::int64_t kNearElements = 1 << 12;  // what stays in L1
 constexpr std::int64_t kUnits = 8;               // work-groups per core: they do not run evenly
 
 struct Rows {
   std::int64_t vec = 0, phase = 0, dy_pitch = 0, block = 0, tap_rows = 1, elements = 0;
+  bool direct = false;  // rows are read where they lie
 
   std::int64_t x_elements(const ConvSizes& s, std::int64_t rows) const {
     const auto height = (rows - 1) * s.stride_h + (s.R - 1) * s.dilation_h + 1;
@@ -41,6 +43,9 @@ Rows rows_of(const ConvSizes& s, const ExtendedDeviceProfile& profile, DType dty
   const std::int64_t registers = width == 16 ? 25 : 10;
   for (std::int64_t n = 1; n <= s.R && n * s.S <= registers; ++n)
     if (s.R % n == 0) rows.tap_rows = n;
+  // The sums and all that they see stay in registers.
+  rows.direct = !s.is_strided() && s.dilation_h == 1 && s.Q >= rows.vec && width == 16 &&
+                s.R * s.S <= kDirectTaps;
   rows.block = std::min<std::int64_t>(s.P, 1 << 12);
   while (rows.block > 4 * s.R && !rows.fits(s, rows.block, kNearElements))
     rows.block = static_cast<std::int64_t>(ceil_div(ceil_div(rows.block, 2), 4)) * 4;
@@ -61,16 +66,15 @@ std::string declines(const OpCall& call, const ExtendedDeviceProfile& profile) {
 
 KernelPtr kernel_of(const OpCall& call, const ConvSizes& s, const Rows& rows) {
   const auto dtype = call.dtype();
-  const char* bits = compute_dtype(dtype) == DType::float64 ? "long" : "int";
   return op_kernel(
       call.queue,
       {kPath,
        "weights_planes",
        {bit(dtype), rows.vec, s.Q >= rows.vec, rows.tap_rows, rows.elements, s.R, s.S, s.stride_h,
-        s.stride_w, s.dilation_h, s.dilation_w}},
+        s.stride_w, s.dilation_h, s.dilation_w, rows.direct}},
       [&] {
-        return t_and_acc(dtype) + vector_macros(dtype, rows.vec) + define("BITS", bits) +
-               define("BITSV", fmt::format("{}{}", bits, rows.vec)) + define("FILTER_ROWS", s.R) +
+        return t_and_acc(dtype) + vector_macros(dtype, rows.vec) + mask_macros(dtype, rows.vec) +
+               define("DIRECT", rows.direct) + define("FILTER_ROWS", s.R) +
                define("FILTER_COLUMNS", s.S) + define("TAP_ROWS", rows.tap_rows) +
                define("WIDE", s.Q >= rows.vec) + define("STEP_H", s.stride_h) +
                define("STEP_W", s.stride_w) + define("DILATION_H", s.dilation_h) +

@@ -2,6 +2,7 @@
 // the left factor read where it is, one element at a time, the right one from a packed panel.
 // Defines: MR, NV and vector_macros; Left and LOAD_LEFT(p, i), the type of the left factor in
 // memory and how an element of it is read as an ACC; LEFT_SPACE when that is not global memory.
+#include "ops/conv2d/epilogue_lanes.cl"
 #include "ops/lanes.cl"
 
 #define NR (NV * VEC)
@@ -80,12 +81,3 @@ __attribute__((always_inline)) static inline void keep_tile(const Tile* sum, ACC
 __attribute__((always_inline)) static inline void keep_tile_local(const Tile* sum, local ACC* to) {
   FOR_TILE(i, j) STORE_LOCAL(sum->of[i][j], to + i * NR + j * VEC);
 }
-
-// Vectors of the epilogue: `value` and the residual into place i of y.
-#if HAS_RESIDUAL
-#define WITH_RESIDUALS(value, i) ((value) + LOADV(residual, i))
-#else
-#define WITH_RESIDUALS(value, i) (value)
-#endif
-ACCV activate_lanes(ACCV x) { return ACTIVATED(ACCV, x); }
-#define FINISH_LANES(i, value) STORE_RESULTS(activate_lanes(WITH_RESIDUALS(value, i)), y + (i))
