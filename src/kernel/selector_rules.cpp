@@ -228,8 +228,18 @@ Why conv2d_winograd(Input in) {
                   winograd_too_large(in));
 }
 
+// Tiles of 2x2 results in full vectors, with 16 products for each in the place of nine for each
+// pixel; the filters to be read become larger than they are, too.
+bool small_tiles_pay(const Conv2dSizes& s, const ExtendedDeviceProfile& profile) {
+  const auto lanes = std::clamp<std::int64_t>(profile.native_vector_width_float, 4, 16);
+  const auto vectors = [&](std::int64_t count) { return (count + lanes - 1) / lanes; };
+  const auto tiles = s.N * ((s.out_h() + 1) / 2) * ((s.out_w() + 1) / 2);
+  return 16 * vectors(tiles) * 4 <= 9 * vectors(s.N * s.out_h() * s.out_w()) * 3;
+}
+
 Why too_few_tiles(Input in) {
-  return conv2d_why(in, [](const Conv2dSizes& s) -> Why {
+  return conv2d_why(in, [&in](const Conv2dSizes& s) -> Why {
+    if (small_tiles_pay(s, in.profile)) return kHolds;
     const auto whole = [](std::int64_t size) { return (size + 3) / 4 * 4; };
     const auto pixels = whole(s.out_h()) * whole(s.out_w());
     if (pixels > 2 * s.out_h() * s.out_w())

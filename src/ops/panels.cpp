@@ -98,11 +98,14 @@ PanelCut cut_product(const ProductSize& size, const PanelTile& tile, const Panel
   return best;
 }
 
+std::int64_t panel_vector(const KernelConfig& config, DType dtype) {
+  const auto size = static_cast<std::int64_t>(size_of(compute_dtype(dtype)));
+  return std::max<std::int64_t>(config.vector_width * 4 / size, 2);
+}
+
 VariantSpace panel_space(const KernelConfig& config, DType dtype, std::int64_t columns,
                          std::vector<std::size_t> sizes) {
-  // The rule thinks in floats; vectors of other elements have the same number of bytes.
-  const auto size = static_cast<std::int64_t>(size_of(compute_dtype(dtype)));
-  const auto vec = std::max<std::int64_t>(config.vector_width * 4 / size, 2);
+  const auto vec = panel_vector(config, dtype);
   VariantSpace space;
   space.tunables = {{"MR", {4, 6, 8, 12}}, {"NV", {1, 2, 3, 4}}, {"VEC", {vec}}};
   const auto [mr, nv] = best_shape(columns, vec, config);

@@ -49,6 +49,10 @@ struct PanelCut {
 PanelCut cut_product(const ProductSize& size, const PanelTile& tile, const PanelRoom& room,
                      std::int64_t cores, double pack_tiles);
 
+// The elements of a vector: the rule thinks in floats; vectors of other elements have the same
+// number of bytes.
+std::int64_t panel_vector(const KernelConfig& config, DType dtype);
+
 // The tiles that fit the registers, for results of so many columns.
 VariantSpace panel_space(const KernelConfig& config, DType dtype, std::int64_t columns,
                          std::vector<std::size_t> sizes);

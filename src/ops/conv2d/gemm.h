@@ -27,6 +27,7 @@ OpVariant tiled_local_variant();
 OpVariant winograd_variant();
 OpVariant winograd_panels_variant();
 OpVariant winograd_batched_variant();
+OpVariant winograd_strips_variant();
 OpVariant packed_variant();
 OpVariant im2col_variant();
 

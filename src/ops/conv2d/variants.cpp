@@ -90,6 +90,7 @@ std::vector<OpVariant> forward_variants() {
                             not_depthwise,      run_depthwise,      depthwise_space};
   return {implicit,
           winograd_variant(),
+          winograd_strips_variant(),
           winograd_panels_variant(),
           winograd_batched_variant(),
           tiled_local_variant(),

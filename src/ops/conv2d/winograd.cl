@@ -3,8 +3,9 @@
 //   winograd_inputs   v = B^T d B   an item per channel and tile, from the image `first` on
 //   m = u v                         by winograd_product.cl
 //   winograd_outputs  y = A^T m A   an item per filter and tile; bias, residual and activation
-// u (16, K, C / groups), v (16, C, tiles) and m (16, K, tiles) are in the accumulator's type. Needs
-// T and ACC, ACTIVATION.
+// u (16, K, C / groups), v (16, C, tiles) and m (16, K, tiles) are in the accumulator's type. For
+// winograd_strips.cl rows of v and m may be longer than the tiles: what lies behind them is zero.
+// Needs T and ACC, ACTIVATION.
 #include "ops/conv2d/epilogue.cl"
 #include "ops/conv2d/geometry.cl"
 
@@ -33,17 +34,17 @@ kernel void winograd_filters(global const T* w, global ACC* u, const long8 at, c
   }
 }
 
-// tiles: (tiles of all images at hand, tiles down, tiles across); first: the first image.
-// coalescing(winograd_inputs): neighbouring items own neighbouring tiles: they read near elements
-// of the same rows and write neighbours of each plane of v.
+// tiles: (tiles of all images at hand, tiles down, tiles across, elements of a row); first: the
+// first image. coalescing(winograd_inputs): neighbouring items own neighbouring tiles: they read
+// near elements of the same rows and write neighbours of each plane of v.
 kernel void winograd_inputs(global const T* x, global ACC* v, const long8 at, const int16 g,
                             const long4 tiles, const long first) {
   x += at.s0, v += at.s1;
   GEOMETRY(g);
   const long i = get_global_id(0);
-  if (i >= tiles.s0 * C) return;
-  const int c = (int)(i / tiles.s0);
-  const long tile = i % tiles.s0;
+  if (i >= tiles.s3 * C) return;
+  const int c = (int)(i / tiles.s3);
+  const long tile = i % tiles.s3;
   const int across = (int)(tile % tiles.s2), down = (int)(tile / tiles.s2 % tiles.s1);
   const long image = first + tile / (tiles.s1 * tiles.s2);
   const int h0 = down * 2 - PAD_H, w0 = across * 2 - PAD_W;
@@ -52,7 +53,7 @@ kernel void winograd_inputs(global const T* x, global ACC* v, const long8 at, co
   for (int r = 0; r < 4; ++r)
     for (int s = 0; s < 4; ++s) {
       const int h = h0 + r, w = w0 + s;
-      const bool inside = h >= 0 && h < H && w >= 0 && w < W;
+      const bool inside = h >= 0 && h < H && w >= 0 && w < W && tile < tiles.s0;
       d[r][s] = inside ? LOAD_T(x, (plane + h) * W + w) : (ACC)0;
     }
   ACC e[4][4];
@@ -62,7 +63,7 @@ kernel void winograd_inputs(global const T* x, global ACC* v, const long8 at, co
     e[2][s] = d[2][s] - d[1][s];
     e[3][s] = d[1][s] - d[3][s];
   }
-  const long step = tiles.s0 * C;
+  const long step = tiles.s3 * C;
   for (int r = 0; r < 4; ++r) {
     global ACC* to = v + r * 4 * step + i;
     to[0] = e[r][0] - e[r][2];
@@ -88,11 +89,12 @@ kernel void winograd_outputs(global const ACC* m, global const T* b, global T* y
   const long tile = i % tiles.s0;
   const int across = (int)(tile % tiles.s2), down = (int)(tile / tiles.s2 % tiles.s1);
   const long image = first + tile / (tiles.s1 * tiles.s2);
-  const long step = tiles.s0 * K;
+  const long step = tiles.s3 * K;
+  m += k * tiles.s3 + tile;
   ACC e[2][4];
   for (int s = 0; s < 4; ++s) {
-    const ACC m0 = m[s * step + i], m1 = m[(4 + s) * step + i], m2 = m[(8 + s) * step + i],
-              m3 = m[(12 + s) * step + i];
+    const ACC m0 = m[s * step], m1 = m[(4 + s) * step], m2 = m[(8 + s) * step],
+              m3 = m[(12 + s) * step];
     e[0][s] = m0 + m1 + m2;
     e[1][s] = m1 - m2 - m3;
   }

@@ -1,21 +1,22 @@
 // Winograd's F(4x4, 3x3) on CPUs: the filters' transform, then either one kernel for the rest
 // (conv2d.winograd_panels) or, where the transformed inputs of all channels are too many for a
-// core's cache, 36 products with transforms around (conv2d.winograd_batched).
+// core's cache, 36 products with transforms around (conv2d.winograd_batched), of strips of filters
+// where tiles are few.
 #include <limits>
 
 #include "base/format.h"
 #include "ops/conv2d/gemm.h"
+#include "ops/conv2d/winograd_filters.h"
+#include "ops/conv2d/winograd_strips.h"
 #include "ops/conv2d/winograd_tiles.h"
 #include "ops/matmul/plan.h"
 #include "ops/panels.h"
-#include "ops/weight_forms.h"
 
 namespace netcl::conv {
 namespace {
 
 constexpr const char* kPath = "ops/conv2d/winograd_panels.cl";
 constexpr const char* kBatched = "ops/conv2d/winograd_batched.cl";
-constexpr const char* kFilters = "ops/conv2d/winograd_filters.cl";
 constexpr std::int64_t kCache = 900 << 10;       // bytes of a core's own that panels may fill
 constexpr std::int64_t kMostPanels = 640 << 10;  // where the batched product is faster
 constexpr std::int64_t kTermStep = 32;  // local memory is made for a multiple of so many channels
@@ -59,24 +60,6 @@ PanelWork panel_work(const ConvSizes& s, const PanelTile& tile, std::int64_t cor
   return best;
 }
 
-Tensor transformed(const Tensor& w, std::int64_t vec) {
-  const auto K = w.size(0), C = w.size(1);
-  const auto u = Tensor::empty(w.queue(), {kPlaces, K, C}, compute_dtype(w.dtype()));
-  const auto kernel =
-      op_kernel(w.queue(), {kFilters, "winograd_filters_4x4", {bit(w.dtype()), vec}},
-                [&] { return t_and_acc(w.dtype()) + vector_macros(w.dtype(), vec); });
-  OpArgs().tensor(w).tensor(u).value(K).value(C).enqueue(w.queue(), kernel, K, 1);
-  return u;
-}
-
-Tensor transformed_filters(const OpCall& call, std::int64_t vec) {
-  return form_of(
-      {"winograd_filters_4x4",
-       {vec},
-       [vec](const Tensors& sources) -> Tensors { return {transformed(sources[0], vec)}; }},
-      {call.inputs[1]});
-}
-
 void run(const OpCall& call, const VariantRun& with) {
   const auto s = sizes_of_forward(call);
   const auto epilogue = epilogue_of(call);
@@ -89,7 +72,7 @@ void run(const OpCall& call, const VariantRun& with) {
                define("TERMS", capacity(s));
       });
   auto tiles = tiles_of(s);
-  const auto u = transformed_filters(call, tile.vec);
+  const auto u = vector_filters(call, kPatch, tile.vec, false);
   const auto panels = static_cast<std::int64_t>(ceil_div(tiles.all, tile.width()));
   tiles.argument = panel_work(s, tile, device_profile(call.queue).compute_units).filters;
   const auto geometry = s.geometry();
@@ -157,7 +140,8 @@ void run_batched(const OpCall& call, const VariantRun& with) {
   const auto acc = compute_dtype(call.dtype());
   const PanelTile tile(with);
   auto tiles = tiles_of(s);
-  const auto u = transformed_filters(call, tile.vec);
+  const auto strips = strip_tile(tiles.all, tile.vec, with.config);
+  const auto u = vector_filters(call, kPatch, tile.vec, strips.has_value());
   const auto columns = static_cast<std::int64_t>(ceil_div(tiles.all, tile.vec)) * tile.vec;
   tiles.argument = tile_pitch(tiles.all, tile.vec);
   const auto& pitch = tiles.argument;
@@ -183,7 +167,11 @@ void run_batched(const OpCall& call, const VariantRun& with) {
       .by_value(&tiles, sizeof tiles)
       .value(odd(s.C) * pitch)
       .enqueue(call.queue, kernel("winograd_batched_inputs"), s.C, 1);
-  packed_product(call.queue, plan_matmul(u, used(v, s.C), used(m, s.K)), tile);
+  if (strips)
+    StripProduct{kPlaces, s.K, s.C, pitch, odd(s.C) * pitch, odd(s.K) * pitch}.enqueue(
+        call.queue, u, v, m, *strips);
+  else
+    packed_product(call.queue, plan_matmul(u, used(v, s.C), used(m, s.K)), tile);
   OpArgs args;
   args.tensor(m).tensor(epilogue.bias_or(call.inputs[1]));
   epilogue.add_results(args, call.outputs[0])
