@@ -22,11 +22,14 @@ typedef ACCV __attribute__((aligned(sizeof(ACC)))) loose_lanes;
 #if __has_builtin(__builtin_prefetch)
 #define FETCH(p) __builtin_prefetch((const void*)(size_t)(p))
 #define FETCH_TO_WRITE(p) __builtin_prefetch((const void*)(size_t)(p), 1)
+#define FETCH_NEAR(p) \
+  __builtin_prefetch((const void*)(size_t)(p), 0, 2)  // not into the first cache
 #endif
 #endif
 #ifndef FETCH
 #define FETCH(p)
 #define FETCH_TO_WRITE(p)
+#define FETCH_NEAR(p)
 #endif
 
 #ifdef BITSV

@@ -56,6 +56,12 @@ static inline void dy_into_panel(global const T* dy, long plane, int filters, in
   }
 }
 
+// Rows of `length` elements that are read soon, `step` apart.
+static inline void fetch_rows(global const T* rows, long step, int count, int length) {
+  for (int i = 0; i < count; ++i)
+    for (int j = 0; j < length; j += 64 / (int)sizeof(T)) FETCH_NEAR(rows + i * step + j);
+}
+
 // `row_step`: of x, to the next row of pixels; `channel` and `row`: to the next one of a filter.
 __attribute__((always_inline)) static inline void add_tile(
     local const ACC* x, local const ACC* panel, global ACC* sums, const int rows, const int columns,
@@ -132,7 +138,18 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void weights_tiles(
 #endif
       }
     }
+    // What comes next, some of it with every panel and tile: channels of the next block, as if its
+    // pixels lay behind these.
+    const int panels_here = (k_end - k0 + PANEL - 1) / PANEL;
+    const int channel_share = (c_end - c0 + panels_here - 1) / panels_here;
+    const int seen = np * STRIDE_H * nq * STEP_W;
+    global const T* next_x = x + ((n * C + (long)group * Cg + c0) * H + h0) * W + w0 +
+                             (blocks_q > 1 ? nq * STEP_W : seen);
+    int fetched_c = 0;
     for (int k = k0; k < k_end; k += PANEL) {
+      fetch_rows(next_x + (long)fetched_c * H * W, (long)H * W,
+                 min(channel_share, c_end - c0 - fetched_c), seen);
+      fetched_c += channel_share;
       for (int v = 0; v < PANEL && k + v < Kg; v += VEC) {
         global const T* from = dy + ((n * K + (long)group * Kg + k + v) * P + p0) * Q + q0;
         // Whole rows lie one behind the other.
@@ -141,8 +158,19 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void weights_tiles(
           dy_into_panel(from + (long)i * Q, (long)P * Q, Kg - k - v, run,
                         panel + v + i * nq * PANEL);
       }
+      // dy of the next panel, or of the next block's first one.
+      const bool more = k + PANEL < k_end;
+      global const T* next_dy =
+          dy + ((n * K + (long)group * Kg + (more ? k + PANEL : k0)) * P + p0) * Q + q0;
+      if (!more) next_dy += blocks_q > 1 ? nq : np * Q;
+      const int tiles = (c_end - c0 + CHANNELS - 1) / CHANNELS * row_tiles;
+      const int share = (PANEL + tiles - 1) / tiles;
+      int fetched = 0;
       for (int c = c0; c < c_end; c += CHANNELS)
         for (int r = 0; r < row_tiles; ++r) {
+          fetch_rows(next_dy + (long)fetched * P * Q, (long)P * Q, min(share, PANEL - fetched),
+                     np * nq);
+          fetched += share;
           const int tap = c * channel_taps + r * TAPS;
           global ACC* to = sums + (k / PANEL * taps + tap) * PANEL;
           local const ACC* from = rows + (c - c0) * channel + (long)r * FILTER_ROWS * DIL_H * pitch;
