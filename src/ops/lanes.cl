@@ -42,6 +42,10 @@ static inline BITSV lanes_between(int begin, int end) {
 // Zero in the other lanes. Not select(), whose masks would be made anew for each vector.
 #define MASKED(v, mask) AS_ACCV(AS_BITSV(v) & (mask))
 #endif
+// Whether the tap s of some pixel of a row lies before or behind the row of x. INSIDE_LEFT and
+// INSIDE_RIGHT: the least and the largest distance from the first tap with which none does.
+#define LEAVES_LEFT(s) ((s)*DILATION_W < INSIDE_LEFT)
+#define LEAVES_RIGHT(s) ((s)*DILATION_W > INSIDE_RIGHT)
 // VEC elements of T as ACCV.
 #ifdef HALF_VECTORS
 #define LOAD_PIXELS(p) LOADV(p, 0)

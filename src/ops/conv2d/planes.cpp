@@ -23,6 +23,9 @@ struct Planes {
   std::array<std::int64_t, 6> filter{};  // between filters, channels, rows, columns, groups; first
   std::array<std::int64_t, 4> result{};  // between planes, rows, pixels; first
   bool is_dense() const { return result[2] == 1; }
+  // The least and the largest distance from the first tap with which all taps of a row are in x.
+  std::int64_t inside_left() const { return pad_w; }
+  std::int64_t inside_right() const { return pad_w + W - Q; }
 };
 
 struct Shape8 {
@@ -45,7 +48,9 @@ std::int32_t int32(std::int64_t value) { return static_cast<std::int32_t>(value)
 // Whether x is read where it lies: one channel, whose taps stay in registers.
 bool is_direct(const Planes& v, std::int64_t vec, std::int64_t filters, bool many_registers) {
   return v.channels == 1 && v.step_h == 1 && v.step_w == 1 && v.dilation_h == 1 && v.is_dense() &&
-         v.Q >= vec && v.R * v.S > 0 && filters * v.R * v.S <= (many_registers ? 25 : 9);
+         v.Q >= vec && v.R * v.S > 0 && v.inside_left() <= vec &&
+         (v.S - 1) * v.dilation_w - v.inside_right() <= vec &&
+         filters * v.R * v.S <= (many_registers ? 25 : 9);
 }
 
 std::int64_t padded(std::int64_t size, std::int64_t unit) {
@@ -103,7 +108,8 @@ void launch(const Planes& v, const OpCall& call, const Epilogue& epilogue) {
       {kPath,
        "conv2d_planes",
        {bit(dtype), epilogue.bits(), tiles.vec, tiles.vectors, tiles.filters, tiles.elements, v.R,
-        v.S, v.step_h, v.step_w, v.dilation_h, v.dilation_w, v.is_dense(), tiles.direct}},
+        v.S, v.step_h, v.step_w, v.dilation_h, v.dilation_w, v.is_dense(), tiles.direct,
+        tiles.direct ? v.inside_left() : 0, tiles.direct ? v.inside_right() : 0}},
       [&] {
         return t_and_acc(dtype) + vector_macros(dtype, tiles.vec) + epilogue.defines() +
                define("FILTER_ROWS", v.R) + define("FILTER_COLUMNS", v.S) +
@@ -113,6 +119,7 @@ void launch(const Planes& v, const OpCall& call, const Epilogue& epilogue) {
                define("VECTORS", tiles.vectors) + define("ELEMENTS", tiles.elements) +
                define("WEIGHTS", tiles.weights) + define("DENSE", v.is_dense()) +
                define("PLAIN", plain) + define("DIRECT", tiles.direct) +
+               define("INSIDE_LEFT", v.inside_left()) + define("INSIDE_RIGHT", v.inside_right()) +
                mask_macros(dtype, tiles.vec);
       });
   const Shape8 size{{int32(v.channels), int32(v.filters), int32(v.H), int32(v.W), int32(v.P),

@@ -2,7 +2,8 @@
 // rows of at least a vector. One or two vectors of columns go down the rows of x: a row meets all
 // taps, which stay in registers as the sums of the FILTER_ROWS rows of the result that it is seen
 // by. Columns outside of x are masked: they are read all the same, so that neighbours have to lie
-// before and behind the plane. Needs what planes.cl needs, and mask_macros.
+// before and behind the plane. Needs what planes.cl needs, and mask_macros
+// with INSIDE_LEFT and INSIDE_RIGHT.
 #include "ops/conv2d/epilogue_lanes.cl"
 
 #if HAS_RESIDUAL
@@ -44,7 +45,9 @@ __attribute__((always_inline)) static inline void direct_columns(
         for (int s = 0; s < FILTER_COLUMNS; ++s)
 #pragma unroll
           for (int v = 0; v < vectors; ++v) {
-            const ACCV pixels = MASKED(LOAD_PIXELS(row + v * VEC + s * DILATION_W), masks[v][s]);
+            ACCV pixels = LOAD_PIXELS(row + v * VEC + s * DILATION_W);
+            if ((v == 0 && LEAVES_LEFT(s)) || (v == vectors - 1 && LEAVES_RIGHT(s)))
+              pixels = MASKED(pixels, masks[v][s]);
 #pragma unroll
             for (int r = 0; r < FILTER_ROWS; ++r)
 #pragma unroll

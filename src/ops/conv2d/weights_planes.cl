@@ -66,58 +66,58 @@ __attribute__((always_inline)) static inline void add_rows(local const ACC* x, D
 }
 
 #if DIRECT
-// One image, of which all rows of x are read where they lie, also beside its edges. A vector of
-// columns goes down the rows of dy, with the rows of x that it sees and all sums in registers.
-// `mask`: lanes of the last vector of a row that the one before does not have. next_x, next_dy: to
-// the next image.
-__attribute__((always_inline)) static inline void add_image(global const T* x, global const T* dy,
-                                                            ACCV* sums, const int16 g,
-                                                            const BITSV mask, const long next_x,
-                                                            const long next_dy) {
+// A vector of columns of one image, of which all rows of x are read where they lie, also beside its
+// edges: it goes down the rows of dy, with the rows of x that it sees and all sums in registers.
+// `last`: it overlaps the one before, and only the lanes `counts` are new. next_x, next_dy: to the
+// next image.
+__attribute__((always_inline)) static inline void add_columns(global const T* x, global const T* dy,
+                                                              ACCV* sums, const int16 g,
+                                                              const int q, const BITSV counts,
+                                                              const long next_x, const long next_dy,
+                                                              const bool last) {
   GEOMETRY(g);
   ACCV sum[TAPS];
 #pragma unroll
   for (int i = 0; i < TAPS; ++i) sum[i] = sums[i];
-  for (int start = 0; start < Q; start += VEC) {
-    const int q = min(start, Q - VEC);
-    const BITSV counts = q == start ? (BITSV)(-1) : mask;
-    BITSV masks[FILTER_COLUMNS];
+  BITSV masks[FILTER_COLUMNS];
+  for (int s = 0; s < FILTER_COLUMNS; ++s)
+    masks[s] = (last ? counts : (BITSV)(-1)) &
+               lanes_between(PAD_W - q - s * DILATION_W, W + PAD_W - q - s * DILATION_W);
+  ACCV seen[FILTER_ROWS][FILTER_COLUMNS];
+#pragma unroll
+  for (int r = 0; r < FILTER_ROWS - 1; ++r)
+#pragma unroll
     for (int s = 0; s < FILTER_COLUMNS; ++s)
-      masks[s] = counts & lanes_between(PAD_W - q - s * DILATION_W, W + PAD_W - q - s * DILATION_W);
-    ACCV seen[FILTER_ROWS][FILTER_COLUMNS];
+      seen[r][s] = r - PAD_H < 0 || r - PAD_H >= H
+                       ? (ACCV)0
+                       : MASKED(LOAD_PIXELS(x + (long)(r - PAD_H) * W + q - PAD_W + s * DILATION_W),
+                                masks[s]);
+  for (int first = 0; first < P; first += FILTER_ROWS)
 #pragma unroll
-    for (int r = 0; r < FILTER_ROWS - 1; ++r)
+    for (int turn = 0; turn < FILTER_ROWS; ++turn) {
+      const int p = first + turn, h = p + FILTER_ROWS - 1 - PAD_H;
+      if (p >= P) break;
+      global const T* row = x + (long)h * W + q - PAD_W;
+      ACCV* newest = seen[(turn + FILTER_ROWS - 1) % FILTER_ROWS];
+      FETCH(row + next_x);
+      FETCH(dy + (long)p * Q + q + next_dy);
+      if (h >= 0 && h < H) {
 #pragma unroll
-      for (int s = 0; s < FILTER_COLUMNS; ++s)
-        seen[r][s] =
-            r - PAD_H < 0 || r - PAD_H >= H
-                ? (ACCV)0
-                : MASKED(LOAD_PIXELS(x + (long)(r - PAD_H) * W + q - PAD_W + s * DILATION_W),
-                         masks[s]);
-    for (int first = 0; first < P; first += FILTER_ROWS)
-#pragma unroll
-      for (int turn = 0; turn < FILTER_ROWS; ++turn) {
-        const int p = first + turn, h = p + FILTER_ROWS - 1 - PAD_H;
-        if (p >= P) break;
-        global const T* row = x + (long)h * W + q - PAD_W;
-        ACCV* newest = seen[(turn + FILTER_ROWS - 1) % FILTER_ROWS];
-        FETCH(row + next_x);
-        FETCH(dy + (long)p * Q + q + next_dy);
-        if (h >= 0 && h < H) {
-#pragma unroll
-          for (int s = 0; s < FILTER_COLUMNS; ++s)
-            newest[s] = MASKED(LOAD_PIXELS(row + s * DILATION_W), masks[s]);
-        } else {
-#pragma unroll
-          for (int s = 0; s < FILTER_COLUMNS; ++s) newest[s] = (ACCV)0;
+        for (int s = 0; s < FILTER_COLUMNS; ++s) {
+          newest[s] = LOAD_PIXELS(row + s * DILATION_W);
+          if (last || LEAVES_LEFT(s) || LEAVES_RIGHT(s)) newest[s] = MASKED(newest[s], masks[s]);
         }
-        const ACCV d = MASKED(LOAD_PIXELS(dy + (long)p * Q + q), counts);
+      } else {
 #pragma unroll
-        for (int i = 0; i < TAPS; ++i)
-          sum[i] = MULTIPLY_ADD(
-              d, seen[(turn + i / FILTER_COLUMNS) % FILTER_ROWS][i % FILTER_COLUMNS], sum[i]);
+        for (int s = 0; s < FILTER_COLUMNS; ++s) newest[s] = (ACCV)0;
       }
-  }
+      ACCV d = LOAD_PIXELS(dy + (long)p * Q + q);
+      if (last) d = MASKED(d, counts);
+#pragma unroll
+      for (int i = 0; i < TAPS; ++i)
+        sum[i] = MULTIPLY_ADD(
+            d, seen[(turn + i / FILTER_COLUMNS) % FILTER_ROWS][i % FILTER_COLUMNS], sum[i]);
+    }
 #pragma unroll
   for (int i = 0; i < TAPS; ++i) sums[i] = sum[i];
 }
@@ -145,8 +145,13 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void weights_planes(
     const long plane = n * C + (long)group * Cg + c, behind = (long)N * C - plane - 1;
     if (plane * H * W >= PAD_W &&
         behind * H * W >= Q + (FILTER_COLUMNS - 1) * DILATION_W - PAD_W - W) {
-      add_image(x + plane * H * W, dy + (n * K + k) * P * Q, sum, g, mask, (long)C * H * W,
-                (long)K * P * Q);
+      global const T* from = x + plane * H * W;
+      global const T* from_dy = dy + (n * K + k) * P * Q;
+      const long next_x = (long)C * H * W, next_dy = (long)K * P * Q;
+      int q = 0;
+      for (; q + VEC <= Q; q += VEC)
+        add_columns(from, from_dy, sum, g, q, mask, next_x, next_dy, false);
+      if (q < Q) add_columns(from, from_dy, sum, g, Q - VEC, mask, next_x, next_dy, true);
       continue;
     }
 #endif

@@ -71,10 +71,12 @@ KernelPtr kernel_of(const OpCall& call, const ConvSizes& s, const Rows& rows) {
       {kPath,
        "weights_planes",
        {bit(dtype), rows.vec, s.Q >= rows.vec, rows.tap_rows, rows.elements, s.R, s.S, s.stride_h,
-        s.stride_w, s.dilation_h, s.dilation_w, rows.direct}},
+        s.stride_w, s.dilation_h, s.dilation_w, rows.direct, rows.direct ? s.padding_w : 0,
+        rows.direct ? s.padding_w + s.W - s.Q : 0}},
       [&] {
         return t_and_acc(dtype) + vector_macros(dtype, rows.vec) + mask_macros(dtype, rows.vec) +
-               define("DIRECT", rows.direct) + define("FILTER_ROWS", s.R) +
+               define("DIRECT", rows.direct) + define("INSIDE_LEFT", s.padding_w) +
+               define("INSIDE_RIGHT", s.padding_w + s.W - s.Q) + define("FILTER_ROWS", s.R) +
                define("FILTER_COLUMNS", s.S) + define("TAP_ROWS", rows.tap_rows) +
                define("WIDE", s.Q >= rows.vec) + define("STEP_H", s.stride_h) +
                define("STEP_W", s.stride_w) + define("DILATION_H", s.dilation_h) +
