@@ -5,6 +5,7 @@
 #include "ops/conv2d/planes.h"
 #include "ops/conv2d/weights_tiles.h"
 #include "ops/registry.h"
+#include "ops/weight_forms.h"
 
 namespace netcl::conv {
 namespace {
@@ -97,10 +98,28 @@ std::string cannot_flip(const OpCall& call, const ExtendedDeviceProfile&) {
   return s.K == 0 ? "there are no filters" : "";
 }
 
+Tensor flipped(const Tensor& w, std::int64_t groups) {
+  ConvSizes s;
+  s.groups = groups, s.K = w.size(0), s.C = w.size(1) * groups, s.R = w.size(2), s.S = w.size(3);
+  const auto to = Tensor::empty(w.queue(), {s.C, s.group_filters(), s.R, s.S}, w.dtype());
+  const auto kernel = op_kernel(w.queue(), {kPath, "flip_filters", {bit(w.dtype())}},
+                                [&] { return t_and_acc(w.dtype()); });
+  const auto geometry = s.geometry();
+  const auto count = s.C * s.group_filters();
+  enqueue_items(w.queue(), kernel,
+                OpArgs().tensor(w).tensor(to).by_value(&geometry, sizeof geometry).value(count),
+                count);
+  return to;
+}
+
 void run_data_flipped(const OpCall& call, const VariantRun&) {
   const auto s = sizes_of_data(call);
-  const auto filters = Tensor::empty(call.queue, {s.C, s.group_filters(), s.R, s.S}, call.dtype());
-  lay_out(call, "flip_filters", filters, s, s.C * s.group_filters());
+  const auto filters = form_of({"conv2d_flipped",
+                                {s.groups},
+                                [groups = s.groups](const Tensors& sources) -> Tensors {
+                                  return {flipped(sources[0], groups)};
+                                }},
+                               {call.inputs[1]});
   call_op_into(find_op("conv2d"),
                {call.inputs[0], filters, call.has(2) ? call.inputs[2] : Tensor()},
                conv_attributes(s, flipped_padding(s), s.groups), call.outputs);
