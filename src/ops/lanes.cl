@@ -31,6 +31,15 @@ typedef ACCV __attribute__((aligned(sizeof(ACC)))) loose_lanes;
 #define FETCH_TO_WRITE(p)
 #define FETCH_NEAR(p)
 #endif
+// Past the caches, where the compiler has such stores; p must be a multiple of the vector's size.
+#ifdef __has_builtin
+#if __has_builtin(__builtin_nontemporal_store)
+#define STREAM(v, p) __builtin_nontemporal_store(v, p)
+#endif
+#endif
+#ifndef STREAM
+#define STREAM(v, p) (*(p) = (v))
+#endif
 
 #ifdef BITSV
 // All bits of the lanes [begin, end), none of the others.
@@ -110,8 +119,24 @@ static inline void copy_phases(global const T* from, int width, int pad, bool ex
   const int left = clamp(pad, 0, phase), right = clamp(width + pad, left, phase);
   copy_row(from - pad, exists ? left : 0, exists ? right : 0, phase, to);
 #else
+  // Elements [begin, end) of each phase are vectors of both, split.
+  int begin = 0, end = 0;
+#if STEP_W == 2
+  const int first = (pad + 1) / 2, last = min((width + pad) / 2, phase) - VEC;
+  if (exists && pad >= 0 && first <= last) {
+    for (int i = first; i < last + VEC; i += VEC) {
+      const int j = min(i, last);  // the last vector overlaps the one before
+      const ACCV low = LOADV(from, 2 * j - pad), high = LOADV(from, 2 * j - pad + VEC);
+      STORE_LOCAL(even_lanes(low, high), to + j);
+      STORE_LOCAL(odd_lanes(low, high), to + phase + j);
+    }
+    begin = first, end = last + VEC;
+  }
+#endif
   for (int f = 0; f < STEP_W; ++f)
     for (int j = 0; j < phase; ++j) {
+      if (j == begin && begin < end) j = end;
+      if (j == phase) break;
       const int column = j * STEP_W + f - pad;
       const bool inside = exists && column >= 0 && column < width;
       to[f * phase + j] = inside ? LOAD_T(from, column) : (ACC)0;

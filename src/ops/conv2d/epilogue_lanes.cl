@@ -7,3 +7,6 @@
 #endif
 ACCV activate_lanes(ACCV x) { return ACTIVATED(ACCV, x); }
 #define FINISH_LANES(i, value) STORE_RESULTS(activate_lanes(WITH_RESIDUALS(value, i)), y + (i))
+// The same past the caches; y + i must lie at a multiple of a vector.
+#define STREAM_LANES(i, value) \
+  STREAM(activate_lanes(WITH_RESIDUALS(value, i)), (global ACCV*)(y + (i)))

@@ -86,4 +86,20 @@ VariantSpace forward_gemm_space(const OpCall& call, const ExtendedDeviceProfile&
   return gemm_space(profile, config, call.dtype(), s.group_filters(), s.N * s.pixels(), s.taps());
 }
 
+void choose_shape(Parameters& shape, const KernelConfig& config, std::int64_t filters,
+                  std::int64_t pixels) {
+  const std::int64_t mr = config.tile_m, nv = config.tile_n / config.vector_width;
+  const auto work = [&](std::int64_t rows, std::int64_t vectors) {
+    const auto width = vectors * shape.at("VEC");
+    return rounded_up(filters, rows) * rounded_up(pixels, width);
+  };
+  auto least = work(shape["MR"] = mr, shape["NV"] = nv);
+  for (const std::int64_t vectors : {nv + 1, nv - 1}) {
+    if (vectors < 2) continue;
+    const auto rows = mr * nv / vectors;
+    if (work(rows, vectors) >= least) continue;
+    least = work(shape["MR"] = rows, shape["NV"] = vectors);
+  }
+}
+
 }  // namespace netcl::conv

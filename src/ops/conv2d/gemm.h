@@ -23,6 +23,12 @@ VariantSpace gemm_space(const ExtendedDeviceProfile& profile, const KernelConfig
 VariantSpace forward_gemm_space(const OpCall& call, const ExtendedDeviceProfile& profile,
                                 const KernelConfig& config);
 
+// Of the shapes MR x NV that fill the registers as well as the rule's, the one that computes the
+// fewest results that nobody wants, of filters as of pixels.
+void choose_shape(Parameters& shape, const KernelConfig& config, std::int64_t filters,
+                  std::int64_t pixels);
+
+OpVariant taps_variant();
 OpVariant tiled_local_variant();
 OpVariant winograd_variant();
 OpVariant winograd_panels_variant();

@@ -5,7 +5,8 @@
 // with them, tile after tile, strip by strip of cut.s3. Dimensions: parts of the filters; blocks of
 // panels; groups. Needs T and ACC, MR, NV, VEC and its macros, ACTIVATION; PANEL_ELEMENTS of local
 // memory. cut.s2: the taps of a chunk; between chunks the sums wait in y, or with OWN_SUMS, where y
-// is rounded, in `sums`, which is laid out as y.
+// is rounded, in `sums`, which is laid out as y. STREAMS: results go past the caches where they lie
+// at multiples of a vector.
 #include "ops/conv2d/epilogue.cl"
 #include "ops/conv2d/geometry.cl"
 
@@ -23,6 +24,15 @@ typedef ACC Left;
 #else
 #define SUMS_PARAMETER
 #endif
+
+// The rows of a tile of the kernel below, all of whose columns lie in one image.
+#define FINISH_ROWS(put)                                     \
+  _Pragma("unroll") for (int i = 0; i < MR; ++i) {           \
+    if (i >= rows) break;                                    \
+    const ACC bias = has_bias ? LOAD_T(b, k + i) : (ACC)0;   \
+    _Pragma("unroll") for (int j = 0; j < NV; ++j)           \
+        put(to + i * pixels + j * VEC, sum.of[i][j] + bias); \
+  }
 
 // `count` pixels, at most NR, `step` apart in memory, from x[from]; nothing at or behind `limit` is
 // read. May write up to VEC - 1 elements more than asked for. Memory `ahead` is needed soon.
@@ -154,26 +164,49 @@ __attribute__((reqd_work_group_size(1, 1, 1))) kernel void conv2d_packed(
   const Pixel pixel = {first / pixels, first % pixels / Q, first % Q};
   x += group * steps.s6;
   w += group * Kg * taps;
+  // Of an image whose pixels are columns as they are, the first tile makes the panel on its way,
+  // and the others fetch the next one, each its share.
+  const bool plain = R * S == 1 && P == 1 && PAD_H == 0 && PAD_W == 0 && STRIDE_W == 1;
   for (long k0 = 0; k0 < taps; k0 += cut.s2) {
     const long terms = min((long)cut.s2, taps - k0);
+    const long share = terms / max((min(cut.s3, end - begin) + MR - 1) / MR - 1, 1L) + 1;
     const bool more = k0 + terms < taps;
-    pack_pixels(panels, x, steps, steps.s7 - group * steps.s6, pixel, last - first, g, k0, terms);
+    const long limit = steps.s7 - group * steps.s6;
+    if (!plain) pack_pixels(panels, x, steps, limit, pixel, last - first, g, k0, terms);
     for (long top = begin; top < end; top += cut.s3) {
       const long bottom = min(top + cut.s3, end);
-      local const ACC* panel = panels;
+      local ACC* panel = panels;
       long image = pixel.n, place = first - image * pixels;  // of column c
       for (long c = first; c < last; c += NR, place += NR, panel += terms * NR + VEC) {
         while (place >= pixels) place -= pixels, ++image;
+        const long columns = min((long)NR, last - c);
+        const bool inside = columns == NR && place + NR <= pixels;
+        const bool new_panel = plain && top == begin;
+        global const T* from = x + image * steps.s0 + k0 * steps.s1 + place;
+        if (new_panel && !inside) {
+          const Pixel behind = {image, 0, place};
+          pack_pixels(panel, x, steps, limit, behind, columns, g, k0, terms);
+        }
+        // Terms of the next panel that wait in the core's cache.
+        long fetched = new_panel && place + 2 * NR <= pixels ? 0 : terms;
         for (long row = top; row < bottom; row += MR) {
-          const long columns = min((long)NR, last - c);
           const long rows = min((long)MR, end - row), k = group * Kg + row;
           const long to = (image * K + k) * pixels + place;
+#if !STREAMS
           // The results' lines come while they are computed.
           FOR_TILE(i, j) FETCH_TO_WRITE(y + to + i * pixels + j * VEC);
+#endif
           Tile sum;
           clear_tile(&sum);
-          multiply_tile(&sum, w + row * taps + k0, taps, 1, rows, panel, terms);
-          if (columns == NR && place + NR <= pixels) {
+          global const ACC* factors = w + row * taps + k0;
+          if (new_panel && inside && row == top) {
+            multiply_and_pack(&sum, factors, taps, 1, rows, panel, terms, from, steps.s1);
+          } else {
+            for (const long until = min(fetched + share, terms); fetched < until; ++fetched)
+              for (int j = 0; j < NV; ++j) FETCH_NEAR(from + NR + fetched * steps.s1 + j * VEC);
+            multiply_tile(&sum, factors, taps, 1, rows, panel, terms);
+          }
+          if (inside) {
             if (k0 > 0) {
               FOR_TILE(i, j) {
                 if (i < rows) sum.of[i][j] += LOAD_GLOBAL(kept + to + i * pixels + j * VEC);
@@ -184,14 +217,13 @@ __attribute__((reqd_work_group_size(1, 1, 1))) kernel void conv2d_packed(
                 if (i < rows) STORE_GLOBAL(sum.of[i][j], kept + to + i * pixels + j * VEC);
               }
             } else {
-#pragma unroll
-              for (int i = 0; i < MR; ++i) {
-                if (i >= rows) break;
-                const ACC bias = has_bias ? LOAD_T(b, k + i) : (ACC)0;
-#pragma unroll
-                for (int j = 0; j < NV; ++j)
-                  FINISH_LANES(to + i * pixels + j * VEC, sum.of[i][j] + bias);
+#if STREAMS
+              if ((size_t)(y + to) % sizeof(ACCV) == 0) {
+                FINISH_ROWS(STREAM_LANES)
+                continue;
               }
+#endif
+              FINISH_ROWS(FINISH_LANES)
             }
             continue;
           }

@@ -59,12 +59,17 @@ void Packed::product(const Rows& rows, const Tensor& filters, const Tensor& y) c
   const ProductSize size{s.group_filters(), s.N * s.pixels(), s.taps(), s.groups};
   const auto cut = cut_product(size, tile, room, profile.compute_units, pack_tiles(s, tile));
   const bool own_sums = s.taps() > cut.terms && call.dtype() != work_dtype();
+  const bool streams = outgrow_caches(rows.x, y, profile) && call.dtype() == work_dtype() &&
+                       s.pixels() % tile.vec == 0;
   const auto kernel = op_kernel(
       call.queue,
-      {kPath, "conv2d_packed", {bit(call.dtype()), epilogue.bits(), tile.bits(), own_sums ? 1 : 0}},
+      {kPath,
+       "conv2d_packed",
+       {bit(call.dtype()), epilogue.bits(), tile.bits(), own_sums ? 1 : 0, streams ? 1 : 0}},
       [&] {
         return t_and_acc(call.dtype()) + epilogue.defines() + tile.defines(call.dtype()) +
-               room.defines() + define("OWN_SUMS", own_sums ? 1 : 0);
+               room.defines() + define("OWN_SUMS", own_sums ? 1 : 0) +
+               define("STREAMS", streams ? 1 : 0);
       });
   const auto geometry = s.geometry();
   const Share share{cut.rows, cut.panels, cut.terms, cut.strip};
@@ -145,9 +150,12 @@ std::string declines(const OpCall& call, const ExtendedDeviceProfile&) {
 
 VariantSpace space(const OpCall& call, const ExtendedDeviceProfile&, const KernelConfig& config) {
   const auto s = sizes_of_forward(call);
-  return panel_space(config, call.dtype(), s.N * s.pixels(),
-                     {static_cast<std::size_t>(s.group_filters()),
-                      static_cast<std::size_t>(s.pixels()), static_cast<std::size_t>(s.taps())});
+  auto space =
+      panel_space(config, call.dtype(), s.N * s.pixels(),
+                  {static_cast<std::size_t>(s.group_filters()),
+                   static_cast<std::size_t>(s.pixels()), static_cast<std::size_t>(s.taps())});
+  choose_shape(space.defaults, config, s.group_filters(), s.N * s.pixels());
+  return space;
 }
 
 }  // namespace
