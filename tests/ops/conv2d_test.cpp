@@ -180,6 +180,25 @@ TEST(Conv2d, the_gradient_of_many_images_is_the_sum_of_their_parts) {
   });
 }
 
+// Results that the caches would not keep are stored past them.
+TEST(Conv2d, a_large_batch_has_the_bits_of_its_images) {
+  NETCL_NEED_OPENCL();
+  const auto device = test::opencl_devices()[0];
+  const auto queue = device.queue;
+  const auto expect_same = [&](const Shape& image, const Shape& filters,
+                               const ops::Conv2dOptions& options) {
+    const auto w = Tensor::random(queue, filters, 1), b = Tensor::random(queue, {filters[0]}, 2);
+    constexpr std::int64_t kImages = 24;  // 19 MB of results and more
+    const auto x = Tensor::random(queue, {kImages, image[0], image[1], image[2]}, 3);
+    const auto y = conv2d(x, w, b, options);
+    for (std::int64_t n = 0; n < kImages; n += 5)
+      EXPECT_EQ(y.narrow(0, n, 1).to_vector<float>(),
+                conv2d(x.narrow(0, n, 1), w, b, options).to_vector<float>());
+  };
+  expect_same({3, 56, 56}, {65, 3, 1, 1}, {});
+  expect_same({3, 128, 128}, {65, 3, 7, 7}, {.stride = {2, 2}, .padding = {3, 3}});
+}
+
 // Every kernel that the built-in rules name.
 TEST(Conv2d, the_selector_finds_its_kernels) {
   const auto& op = find_op("conv2d");

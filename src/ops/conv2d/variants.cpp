@@ -94,6 +94,7 @@ std::vector<OpVariant> forward_variants() {
           winograd_panels_variant(),
           winograd_batched_variant(),
           tiled_local_variant(),
+          taps_variant(),
           packed_variant(),
           im2col_variant(),
           planes_variant(),
