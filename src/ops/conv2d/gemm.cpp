@@ -86,12 +86,18 @@ VariantSpace forward_gemm_space(const OpCall& call, const ExtendedDeviceProfile&
   return gemm_space(profile, config, call.dtype(), s.group_filters(), s.N * s.pixels(), s.taps());
 }
 
+std::int64_t thin_columns(std::int64_t columns, std::int64_t width, std::int64_t vec) {
+  return columns > width && columns % width <= vec / 2 ? columns % width : 0;
+}
+
 void choose_shape(Parameters& shape, const KernelConfig& config, std::int64_t filters,
                   std::int64_t pixels) {
   const std::int64_t mr = config.tile_m, nv = config.tile_n / config.vector_width;
   const auto work = [&](std::int64_t rows, std::int64_t vectors) {
     const auto width = vectors * shape.at("VEC");
-    return rounded_up(filters, rows) * rounded_up(pixels, width);
+    const auto thin = thin_columns(pixels, width, shape.at("VEC"));
+    return rounded_up(filters, rows) *
+           (rounded_up(pixels - thin, width) + static_cast<std::size_t>(thin));
   };
   auto least = work(shape["MR"] = mr, shape["NV"] = nv);
   for (const std::int64_t vectors : {nv + 1, nv - 1}) {

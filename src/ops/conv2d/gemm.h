@@ -23,6 +23,9 @@ VariantSpace gemm_space(const ExtendedDeviceProfile& profile, const KernelConfig
 VariantSpace forward_gemm_space(const OpCall& call, const ExtendedDeviceProfile& profile,
                                 const KernelConfig& config);
 
+// Columns behind the last whole panel that packed.cl does not make a panel of: they are few.
+std::int64_t thin_columns(std::int64_t columns, std::int64_t width, std::int64_t vec);
+
 // Of the shapes MR x NV that fill the registers as well as the rule's, the one that computes the
 // fewest results that nobody wants, of filters as of pixels.
 void choose_shape(Parameters& shape, const KernelConfig& config, std::int64_t filters,

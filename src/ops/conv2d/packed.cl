@@ -142,6 +142,66 @@ void pack_pixels(local ACC* panels, global const T* x, long8 steps, long limit, 
   }
 }
 
+// A few columns behind the last whole panel would fill little of another one: their sums are
+// vectors of terms instead, of NV columns at a time. thin_columns in gemm.cpp is the same rule.
+#define THIN (VEC / 2)
+
+// Taps [tap0, tap0 + terms) of one pixel of all images.
+void pack_column(local ACC* to, global const T* x, long8 steps, long column, int16 g, long tap0,
+                 long terms) {
+  GEOMETRY(g);
+  const long pixels = (long)P * Q, n = column / pixels, p = column % pixels / Q, q = column % Q;
+  const int h0 = p * STRIDE_H - PAD_H, w0 = q * STRIDE_W - PAD_W;
+  long c = tap0 / (R * S), r = tap0 / S % R, s = tap0 % S;
+  global const T* from = x + n * steps.s0 + (long)h0 * W + w0;
+  for (long k = 0; k < terms; ++k) {
+    const int h = h0 + r * DIL_H, w = w0 + s * DIL_W;
+    const bool inside = h >= 0 && h < H && w >= 0 && w < W;
+    to[k] = inside ? LOAD_T(from, c * steps.s1 + r * steps.s3 + s * steps.s4) : (ACC)0;
+    if (++s == S) {
+      s = 0;
+      if (++r == R) r = 0, ++c;
+    }
+  }
+}
+
+// A row of the left factor times one column.
+static inline ACC sum_lanes(const ACCV v) {
+  ACC lanes[VEC];
+  STORE_LANES(v, lanes);
+#pragma unroll
+  for (int half_of = VEC / 2; half_of > 0; half_of /= 2)
+#pragma unroll
+    for (int i = 0; i < half_of; ++i) lanes[i] += lanes[i + half_of];
+  return lanes[0];
+}
+
+// result (MR, NV) = a (rows, terms) columns (NV, terms), of which `count` are there.
+static inline void multiply_columns(ACC* result, global const Left* a, long row, long rows,
+                                    local const ACC* columns, int count, long terms) {
+  LEFT_ROWS(from, a, row, rows);
+  local const ACC* column[NV];
+#pragma unroll
+  for (int j = 0; j < NV; ++j) column[j] = columns + min(j, count - 1) * LEFT_TERMS;
+  Tile sum;
+  clear_tile(&sum);
+  long k = 0;
+  for (; k + VEC <= terms; k += VEC) {
+    ACCV values[NV];
+#pragma unroll
+    for (int j = 0; j < NV; ++j) values[j] = LOAD_LOCAL(column[j] + k);
+#pragma unroll
+    for (int i = 0; i < MR; ++i) {
+      const ACCV factors = LOAD_GLOBAL(from[i] + k);
+#pragma unroll
+      for (int j = 0; j < NV; ++j) sum.of[i][j] = MULTIPLY_ADD(factors, values[j], sum.of[i][j]);
+    }
+  }
+  FOR_TILE(i, j) result[i * NV + j] = sum_lanes(sum.of[i][j]);
+  for (; k < terms; ++k) FOR_TILE(i, j)
+  result[i * NV + j] = MULTIPLY_ADD(from[i][k], column[j][k], result[i * NV + j]);
+}
+
 // steps.s6: of a group in x; s7: the elements of x. cut: filters, panels and taps of a work-item.
 // device(conv2d_packed): CPU
 __attribute__((reqd_work_group_size(1, 1, 1))) kernel void conv2d_packed(
@@ -149,6 +209,7 @@ __attribute__((reqd_work_group_size(1, 1, 1))) kernel void conv2d_packed(
     global T* y RESIDUAL_PARAMETER SUMS_PARAMETER, const long8 at, const int16 g, const long8 steps,
     const long4 cut, const int has_bias) {
   local ACC panels[PANEL_ELEMENTS];
+  local ACC columns_behind[THIN * LEFT_TERMS];
   x += at.s0, w += at.s1, b += at.s2, y += at.s3;
   MOVE_RESIDUAL(at.s4);
 #if OWN_SUMS
@@ -160,7 +221,9 @@ __attribute__((reqd_work_group_size(1, 1, 1))) kernel void conv2d_packed(
   const long Kg = K / GROUPS, taps = (long)(C / GROUPS) * R * S, pixels = (long)P * Q;
   const long group = get_global_id(2);
   const long begin = get_global_id(0) * cut.s0, end = min(Kg, begin + cut.s0);
-  const long first = get_global_id(1) * cut.s1 * NR, last = min(first + cut.s1 * NR, N * pixels);
+  const long all = N * pixels, thin = all > NR && all % NR <= THIN ? all % NR : 0;
+  const long first = get_global_id(1) * cut.s1 * NR;
+  const long last = min(first + cut.s1 * NR, all - thin);
   const Pixel pixel = {first / pixels, first % pixels / Q, first % Q};
   x += group * steps.s6;
   w += group * Kg * taps;
@@ -173,6 +236,9 @@ __attribute__((reqd_work_group_size(1, 1, 1))) kernel void conv2d_packed(
     const bool more = k0 + terms < taps;
     const long limit = steps.s7 - group * steps.s6;
     if (!plain) pack_pixels(panels, x, steps, limit, pixel, last - first, g, k0, terms);
+    const int behind = last == all - thin ? thin : 0;
+    for (int j = 0; j < behind; ++j)
+      pack_column(columns_behind + j * LEFT_TERMS, x, steps, last + j, g, k0, terms);
     for (long top = begin; top < end; top += cut.s3) {
       const long bottom = min(top + cut.s3, end);
       local ACC* panel = panels;
@@ -254,6 +320,26 @@ __attribute__((reqd_work_group_size(1, 1, 1))) kernel void conv2d_packed(
           }
         }
       }
+      for (int j0 = 0; j0 < behind; j0 += NV)
+        for (long row = top; row < bottom; row += MR) {
+          const long rows = min((long)MR, end - row);
+          ACC sums_of[MR * NV];
+          multiply_columns(sums_of, w + row * taps + k0, taps, rows,
+                           columns_behind + j0 * LEFT_TERMS, behind - j0, terms);
+          for (long i = 0; i < rows; ++i) {
+            const long k = group * Kg + row + i;
+            const ACC bias = has_bias ? LOAD_T(b, k) : (ACC)0;
+            for (int j = 0; j < min(NV, behind - j0); ++j) {
+              const long column = last + j0 + j;
+              const long to = (column / pixels * K + k) * pixels + column % pixels;
+              const ACC value = sums_of[i * NV + j] + (k0 > 0 ? kept[to] : (ACC)0);
+              if (more)
+                kept[to] = value;
+              else
+                FINISH(to, value + bias);
+            }
+          }
+        }
     }
   }
 }

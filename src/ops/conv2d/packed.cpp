@@ -56,7 +56,9 @@ void Packed::product(const Rows& rows, const Tensor& filters, const Tensor& y) c
   const auto& s = rows.s;
   const auto& profile = device_profile(call.queue);
   const PanelRoom room(tile, work_dtype(), profile, tile.vec);
-  const ProductSize size{s.group_filters(), s.N * s.pixels(), s.taps(), s.groups};
+  const auto columns = s.N * s.pixels();
+  const ProductSize size{s.group_filters(), columns - thin_columns(columns, tile.width(), tile.vec),
+                         s.taps(), s.groups};
   const auto cut = cut_product(size, tile, room, profile.compute_units, pack_tiles(s, tile));
   const bool own_sums = s.taps() > cut.terms && call.dtype() != work_dtype();
   const bool streams = outgrow_caches(rows.x, y, profile) && call.dtype() == work_dtype() &&
