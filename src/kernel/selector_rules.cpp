@@ -23,7 +23,6 @@ constexpr std::int64_t kSequentialElements = 256, kParallelElements = 65536;
 constexpr std::int64_t kManyResults = 256, kShortRow = 64;
 constexpr std::int64_t kWideInner = 32, kManyRows = 4096;  // of rows side by side
 constexpr std::int64_t kThinGroup = 8, kWinogradChannels = 8, kFewTiles = 16;
-constexpr std::int64_t kFarFilters = 4 << 20;  // bytes
 constexpr std::size_t kUsefulGroup = 32;
 
 constexpr const char* kHolds = "";
@@ -248,9 +247,7 @@ Why too_few_tiles(Input in) {
                          s.out_w());
     // Transformed filters are four times as large, and are made and read for few results.
     const auto tiles = s.N * pixels / 16;
-    // Many of them do not stay in a core's cache: a vector of tiles is too few for each of them.
-    const bool far = 36 * s.K * s.C * 4 > kFarFilters;
-    return tiles >= (far ? 2 : 1) * kFewTiles ? kHolds : fmt::format("{} tiles", tiles);
+    return tiles >= kFewTiles ? kHolds : fmt::format("{} tiles", tiles);
   });
 }
 
