@@ -81,6 +81,7 @@ class CallRecipe {
 namespace {
 
 constexpr std::size_t kRecipesPerShard = 256;
+thread_local std::size_t t_repeated = 0;
 
 struct Recipes {
   detail::WordMemo<CallRecipe, kRecipesPerShard> memo;
@@ -181,7 +182,9 @@ class RecipeRecorder final : public cl::CommandRecorder, public LaunchListener {
   std::optional<Place> place_of(const Buffer& buffer) const {
     const auto find = [&](const std::vector<Tensor>& tensors, Place::Of of) {
       for (unsigned i = 0; i < tensors.size(); ++i)
-        if (tensors[i] && tensors[i].buffer().get() == buffer.get())
+        // Not Tensor::buffer(): it gives memory away, and nothing would be kept of weights any
+        // more.
+        if (tensors[i] && TensorAccess::buffer(tensors[i]).get() == buffer.get())
           return std::optional<Place>({of, i});
       return std::optional<Place>();
     };
@@ -298,7 +301,10 @@ RecipeLookup::RecipeLookup(const OpDef& op, const Queue& queue, std::span<const 
 
 const std::vector<TensorSpec>& RecipeLookup::outputs() const { return recipe_->outputs; }
 
-void RecipeLookup::repeat(const OpCall& call) const { recipe_->repeat(call); }
+void RecipeLookup::repeat(const OpCall& call) const {
+  ++t_repeated;
+  recipe_->repeat(call);
+}
 
 void RecipeLookup::run(const OpCall& call, Compute compute) {
   if (is_open_ && is_second_) return record(call, compute);
@@ -327,5 +333,7 @@ void keep_no_recipe() {
 }
 
 std::size_t known_recipes(const Queue& queue) { return recipes_of(queue).memo.size(); }
+
+std::size_t repeated_calls() { return t_repeated; }
 
 }  // namespace netcl

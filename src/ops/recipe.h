@@ -49,5 +49,7 @@ void keep_no_recipe();
 
 // How many calls of a queue can be repeated, for tests.
 std::size_t known_recipes(const Queue& queue);
+// How many calls of this thread were, for tests.
+std::size_t repeated_calls();
 
 }  // namespace netcl

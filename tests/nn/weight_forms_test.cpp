@@ -235,8 +235,30 @@ TEST(WeightForms, nothing_is_kept_in_training_and_all_goes_with_the_weights) {
       EXPECT_EQ(kept_form_bytes(), before);
       model.net->eval();
       model.expect_right();
+      EXPECT_GT(kept_form_bytes(), before);
     }
     EXPECT_EQ(kept_form_bytes(), before);
+  }
+}
+
+// Calls that are remembered read the weights too, and must not make them memory of others.
+TEST(WeightForms, are_kept_again_after_each_training) {
+  for (const auto& device : opencl_devices()) {
+    const auto before = kept_form_bytes();
+    const Model model(device);
+    optim::Adam adam(model.net->parameters(), {.lr = 0.01});
+    for (int round = 0; round < 3; ++round) {
+      model.net->train();
+      for (int i = 0; i < 4; ++i) {
+        Tape tape;
+        tape.backward(ops::mean(ops::square(model.net->forward(model.x))));
+        adam.step();
+        adam.zero_grad();
+      }
+      model.net->eval();
+      model.expect_right();
+      EXPECT_GT(kept_form_bytes(), before) << "round " << round;
+    }
   }
 }
 
