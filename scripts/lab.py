@@ -5,8 +5,9 @@
     lab.py compilers          the compilers of scripts/gpu_audit.py, likewise
     lab.py list               the implementations, and which of them are installed
     lab.py run NAME CMD...    a command that sees exactly this implementation
-    lab.py matrix [NAME...]   the self-test of all ops on each, as a table (--stride, --full, --ops, --out); goes on
-                              where a run with the same executable and the same cases was interrupted
+    lab.py matrix [NAME...]   the self-test of all ops on each, and tests of what netcl remembers between calls, as a
+                              table (--stride, --full, --ops, --out); goes on where a run with the same executables
+                              and the same cases was interrupted
 
 Everything goes to build/lab (NETCL_LAB names another directory). An implementation of a newer Debian
 release lives in a small root directory of that release, which `run` enters in a mount namespace of
@@ -239,6 +240,8 @@ def run(name, arguments):
 
 NO_KERNELS = ("auto", "gradient")  # what the selector chooses, and gradients: made of kernels that run by themselves
 FEW = 4                            # further cases for a kernel that none of its first ones was for
+# Whole models, with what is kept of weights, calls and captured steps from one call to the next.
+TESTS = {"ops_test": "Recipe.*", "nn_test": "WeightForms.*:Determinism.*:Threads.*", "jit_test": "Capture.*"}
 
 
 @dataclass
@@ -259,6 +262,16 @@ class Runner:
             except subprocess.TimeoutExpired:
                 return None, ""
         return done.returncode, done.stdout
+
+    def program(self, *line):
+        """How it ended; its output goes to the log."""
+        with open(self.log, "a", encoding="utf-8") as log:
+            try:
+                done = subprocess.run(command(self.i, [str(word) for word in line]), timeout=self.limit, env=environment(self.i),
+                                      stdout=log, stderr=log)
+            except subprocess.TimeoutExpired:
+                return "out of time"
+        return f"exit code {done.returncode}"
 
     def listing(self, *arguments):
         return self.tool(*arguments, "--list")[1].split()
@@ -288,11 +301,11 @@ def near(cases, wanted):
 
 
 def few_cases(cases):
-    """For an interpreter: one small case of each kernel."""
+    """For an interpreter: one small case of each kernel, and of what the selector chooses."""
     by_kernel = {}
     for case in cases:
         by_kernel.setdefault(kernel_of(case), []).append(case)
-    return [near(some, 200)[0] for kernel, some in by_kernel.items() if kernel.split("/")[1] not in NO_KERNELS]
+    return [near(some, 200)[0] for kernel, some in by_kernel.items() if kernel.split("/")[1] != "gradient"]
 
 
 class OpRun:
@@ -300,7 +313,8 @@ class OpRun:
 
     def __init__(self, runner, op, chosen, cases):
         self.runner, self.op, self.chosen, self.cases = runner, op, chosen, cases
-        self.result = {"op": op, "passed": 0, "failed": 0, "declined": 0, "kernels": {}, "ended": {}, "failures": []}
+        self.result = {"op": op, "passed": 0, "failed": 0, "declined": 0, "repeated": 0, "kept": 0, "kernels": {}, "ended": {},
+                       "failures": []}
 
     def add(self, report):
         for key in ("passed", "failed", "declined"):
@@ -309,6 +323,8 @@ class OpRun:
         for kernel in report["kernels"]:
             ran = kernel["cases"] - kernel["empty"]
             self.result["kernels"][kernel["kernel"]] = self.result["kernels"].get(kernel["kernel"], 0) + ran
+            for key in ("repeated", "kept"):
+                self.result[key] += kernel[key]
 
     def process(self, part, *arguments):
         report, ended = self.runner.report(*arguments)
@@ -384,6 +400,33 @@ def selftest(runner, lines, jobs, ops):
     return [known[op] for op in by_op if op in known]
 
 
+def run_tests(runner, lines):
+    """{program: passed, failed, failures} of the tests of a few programs, known from a run before or new."""
+    i, results = runner.i, {}
+    for program, wanted in TESTS.items():
+        binary = NETCL.parent / program
+        key = hashlib.sha256(binary.read_bytes() + repr((i.library(), i.env, wanted)).encode()).hexdigest()[:16]
+        results[program] = finished(lines, key).get(program)
+        if results[program]:
+            continue
+        report = lines.with_suffix(".json")
+        report.unlink(missing_ok=True)
+        ended = runner.program(binary, f"--gtest_filter={wanted}", f"--gtest_output=json:{report}")
+        results[program] = tests_of(report, ended) | {"op": program, "key": key}
+        with open(lines, "a", encoding="utf-8") as out:
+            out.write(json.dumps(results[program]) + "\n")
+    return results
+
+
+def tests_of(report, ended):
+    if not report.exists():
+        return {"passed": 0, "failures": [f"the program ended: {ended}"]}
+    tests = [test for suite in json.loads(report.read_text(encoding="utf-8"))["testsuites"] for test in suite["testsuite"]]
+    ran = [test for test in tests if test["result"] == "COMPLETED"]
+    failures = [f"{test['classname']}.{test['name']}: {test['failures'][0]['failure']}" for test in ran if "failures" in test]
+    return {"passed": len(ran) - len(failures), "failures": failures}
+
+
 def crashes(results):
     """Kernels in which the driver ended the process; an op alone when each of its kernels is right by itself."""
     crashed = [part for result in results for part in result["ended"]]
@@ -392,13 +435,14 @@ def crashes(results):
     return ", ".join(kernels + [f"{op} (its kernels alone do not)" for op in together]) or "-"
 
 
-def row(i, results, minutes):
-    total = {key: sum(result[key] for result in results) for key in ("passed", "failed", "declined")}
+def row(i, results, tests, minutes):
+    total = {key: sum(result[key] for result in results) for key in ("passed", "failed", "declined", "repeated", "kept")}
     kernels = sum(1 for result in results for kernel, count in result["kernels"].items()
                   if count and kernel.split("/")[1] not in NO_KERNELS)
     never = sum(len(result["not run"]) for result in results)
     return (f"| {i.name} | {i.what} | {len(results)} | {kernels} | {never} | {total['passed']} | {total['failed']} | "
-            f"{total['declined']} | {crashes(results)} | {minutes:.0f} |")
+            f"{total['declined']} | {total['repeated']} | {total['kept']} | {crashes(results)} | "
+            f"{sum(t['passed'] for t in tests.values())} | {sum(len(t['failures']) for t in tests.values())} | {minutes:.0f} |")
 
 
 def matrix(names, cases, out, jobs, limit, ops):
@@ -406,20 +450,26 @@ def matrix(names, cases, out, jobs, limit, ops):
         sys.exit("lab.py: build the release preset first: make build")
     chosen = [find(n) for n in names] if names else IMPLEMENTATIONS
     out.mkdir(parents=True, exist_ok=True)
-    print(f"netcl selftest {' '.join(cases)}\n\n| name | implementation | ops | kernels | not for any sample | passed | "
-          "failed | declined | the driver ends the process in | minutes |\n|---|---|---|---|---|---|---|---|---|---|", flush=True)
-    bad = 0
+    titles = ["name", "implementation", "ops", "kernels", "not for any sample", "passed", "failed", "declined", "calls repeated",
+              "forms kept", "the driver ends the process in", "tests passed", "tests failed", "minutes"]
+    print(f"netcl selftest {' '.join(cases)}\n\n| {' | '.join(titles)} |\n{'|---' * len(titles)}|", flush=True)
+    bad, missing = 0, [i.name for i in chosen if not i.installed()]
     for i in chosen:
-        if not i.installed():
-            print(f"| {i.name} | {i.what} | not installed | | | | | | | |", flush=True)
+        if i.name in missing:
             continue
         started = time.monotonic()
-        results = selftest(Runner(i, cases, out / f"{i.name}.log", limit), out / f"{i.name}.jsonl", jobs, ops)
-        bad += not results or any(result["failed"] or result["ended"] for result in results)
-        print(row(i, results, (time.monotonic() - started) / 60), flush=True)
-        for failure in [failure for result in results for failure in result["failures"]][:20]:
-            print(f"failed on {i.name}: {failure['id']}: {failure['message']}", file=sys.stderr, flush=True)
-    return 1 if bad else 0
+        runner = Runner(i, cases, out / f"{i.name}.log", limit)
+        results = selftest(runner, out / f"{i.name}.jsonl", jobs, ops)
+        tests = {} if ops else run_tests(runner, out / f"{i.name}.tests.jsonl")
+        failures = [f"{failure['id']}: {failure['message']}" for result in results for failure in result["failures"]]
+        failures += [failure for test in tests.values() for failure in test["failures"]]
+        bad += not results or bool(failures) or any(result["failed"] or result["ended"] for result in results)
+        print(row(i, results, tests, (time.monotonic() - started) / 60), flush=True)
+        for failure in failures[:20]:
+            print(f"failed on {i.name}: {failure}", file=sys.stderr, flush=True)
+    if missing:
+        print(f"lab.py: not installed, so not tried: {', '.join(missing)} (make lab)", file=sys.stderr)
+    return 1 if bad or missing else 0
 
 
 def main():

@@ -113,7 +113,7 @@ class OpRun:
 
     def process(self, mode, name, cases, cpu=False):
         """The report, or None when there is none."""
-        code, text, found = call(mode, f"{self.op}-{name}", [str(BIN / "netcl"), "selftest", "--device", "opencl", "--json",
+        code, text, found = call(mode, f"{self.op}-{name}", [str(BIN / "netcl"), "selftest", "--device", "opencl", "--once", "--json",
                                                            "--filter", ",".join(cases)], self.limit, cpu)
         self.result["reports"] += [[mode, *report] for report in found]
         try:

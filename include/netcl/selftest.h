@@ -19,6 +19,9 @@ struct SelftestFailure {
 struct SelftestCounts {
   std::size_t run = 0, failed = 0, declined = 0;  // declined: the variant is not for this problem
   std::size_t empty = 0;  // of those that ran: results without elements, for which no kernel runs
+  // Of those that ran: the call that came back was launched from what the first ones had launched,
+  // and computed with forms of its weights that were kept from them.
+  std::size_t repeated = 0, kept = 0;
 };
 
 struct SelftestReport {
@@ -42,6 +45,9 @@ struct SelftestOptions {
   // of the kernels; of the dtypes after the first one per op; the gradients of every fourth op. For
   // a first run that has to compile everything in little time.
   std::size_t stride = 1;
+  // Every call again, twice on the same tensors and once on others with the same values: netcl
+  // remembers calls and forms of weights, and all must have the same bits.
+  bool repeats = true;
   std::size_t max_failures = 50;  // the run ends there
   // Told before each case.
   std::function<void(const std::string& id, std::size_t done)> progress;

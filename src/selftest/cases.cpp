@@ -1,9 +1,12 @@
 #include "selftest/cases.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/check.h"
 #include "ops/dispatch.h"
+#include "ops/recipe.h"
+#include "ops/weight_forms.h"
 #include "selftest/compare.h"
 #include "selftest/data.h"
 #include "selftest/gradient.h"
@@ -90,10 +93,7 @@ struct Stage {
   std::vector<Tensor> tensors, outputs;
 };
 
-Stage make_stage(const Case& one, const Queue& queue) {
-  Stage stage;
-  stage.inputs = make_inputs(*one.sample, one.dtype, seed_of(one));
-  stage.expected = run_reference(*one.op, stage.inputs, one.sample->attributes);
+void make_tensors(const Case& one, const Queue& queue, Stage& stage) {
   for (const auto& input : stage.inputs) {
     stage.guarded_inputs.push_back(input.present ? make_input(queue, input, one.layout)
                                                  : GuardedTensor{});
@@ -103,14 +103,28 @@ Stage make_stage(const Case& one, const Queue& queue) {
     stage.guarded_outputs.push_back(make_output(queue, output.shape, output.dtype, one.layout));
     stage.outputs.push_back(stage.guarded_outputs.back().tensor);
   }
+}
+
+Stage make_stage(const Case& one, const Queue& queue) {
+  Stage stage;
+  stage.inputs = make_inputs(*one.sample, one.dtype, seed_of(one));
+  stage.expected = run_reference(*one.op, stage.inputs, one.sample->attributes);
+  make_tensors(one, queue, stage);
   return stage;
+}
+
+// Other memory with the same values.
+Stage again_elsewhere(const Case& one, const Queue& queue, const Stage& stage) {
+  Stage other{stage.inputs, stage.expected, {}, {}, {}, {}};
+  make_tensors(one, queue, other);
+  return other;
 }
 
 void compute(const Case& one, Stage& stage) {
   const auto* variant = variant_of(one);
   if (one.op->view)  // as it is: writing it into another tensor would convert it
     stage.outputs = call_op(*one.op, stage.tensors, one.sample->attributes);
-  else if (variant == nullptr)
+  else if (variant == nullptr || one.op->variants.size() == 1)  // forced calls are not remembered
     call_op_into(*one.op, stage.tensors, one.sample->attributes, stage.outputs);
   else {
     const ForcedVariant forced(*one.op, variant->name);
@@ -163,7 +177,56 @@ bool is_empty(const Stage& stage) {
                      [](const Tensor& output) { return output.numel() == 0; });
 }
 
-Outcome run_forward(const Case& one, const Queue& queue) {
+// ---- repeats
+
+std::vector<HostArray> results_of(const Stage& stage) {
+  std::vector<HostArray> results;
+  for (const auto& output : stage.outputs) results.push_back(output.to_host());
+  return results;
+}
+
+std::string compare_bits(const std::vector<HostArray>& results,
+                         const std::vector<HostArray>& first) {
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const auto size = size_of(first[i].dtype());
+    const auto *a = static_cast<const std::byte*>(results[i].data()),
+               *b = static_cast<const std::byte*>(first[i].data());
+    for (std::int64_t k = 0; k < first[i].numel(); ++k, a += size, b += size)
+      if (std::memcmp(a, b, size) != 0)
+        return fmt::format("output {}: element {} is {}, in the first call {}", i, k,
+                           results[i].at(k), first[i].at(k));
+  }
+  return {};
+}
+
+// The call once more: right, nothing else written, and the bits of the first one.
+std::string repeat(const Case& one, const std::vector<HostArray>& first, Stage& stage) {
+  for (const auto& output : stage.guarded_outputs) output.memory.write(output.before);
+  compute(one, stage);
+  const auto wrong = check_stage(one, stage);
+  return wrong.empty() ? compare_bits(results_of(stage), first) : wrong;
+}
+
+constexpr const char* kTimes[] = {"second", "third", "fourth"};
+
+// Calls are remembered from the second on, forms of weights made at it.
+Outcome run_repeats(const Case& one, const Queue& queue, Stage& stage) {
+  const auto first = results_of(stage);
+  const auto repeated = repeated_calls();
+  const auto kept = kept_form_bytes();
+  auto elsewhere = again_elsewhere(one, queue, stage);
+  Outcome outcome;
+  for (std::size_t i = 0; i < 3; ++i) {
+    const auto wrong = repeat(one, first, i < 2 ? stage : elsewhere);
+    if (!wrong.empty())
+      return {Outcome::Kind::failed, fmt::format("in the {} call: {}", kTimes[i], wrong)};
+    outcome.is_kept |= kept_form_bytes() > kept;
+  }
+  outcome.is_repeated = repeated_calls() > repeated;
+  return outcome;
+}
+
+Outcome run_forward(const Case& one, const Queue& queue, bool repeats) {
   auto stage = make_stage(one, queue);
   const bool empty = is_empty(stage);
   if (!empty) {
@@ -172,6 +235,7 @@ Outcome run_forward(const Case& one, const Queue& queue) {
   }
   compute(one, stage);
   const auto wrong = check_stage(one, stage);
+  if (repeats && wrong.empty() && !empty && !one.op->view) return run_repeats(one, queue, stage);
   return {wrong.empty() ? Outcome::Kind::passed : Outcome::Kind::failed, wrong, empty};
 }
 
@@ -210,9 +274,9 @@ std::vector<Case> cases_of(const OpDef& op, const std::vector<OpSample>& samples
   return cases;
 }
 
-Outcome run_case(const Case& one, const Queue& queue) {
+Outcome run_case(const Case& one, const Queue& queue, const SelftestOptions& options) {
   try {
-    if (one.variant != "gradient") return run_forward(one, queue);
+    if (one.variant != "gradient") return run_forward(one, queue, options.repeats);
     const auto wrong = check_gradient(*one.op, *one.sample, seed_of(one), queue);
     return wrong.empty() ? Outcome{} : Outcome{Outcome::Kind::failed, wrong};
   } catch (const Interrupted&) {

@@ -24,9 +24,10 @@ std::vector<Case> cases_of(const OpDef& op, const std::vector<OpSample>& samples
 struct Outcome {
   enum class Kind { passed, failed, declined } kind = Kind::passed;
   std::string message;
-  bool is_empty = false;  // there was nothing to compute
+  bool is_empty = false;                      // there was nothing to compute
+  bool is_repeated = false, is_kept = false;  // what the repeats met
 };
-Outcome run_case(const Case& one, const Queue& queue);
+Outcome run_case(const Case& one, const Queue& queue, const SelftestOptions& options);
 
 // All cases of some ops; what selftest() does for every op there is.
 SelftestReport run_ops(const std::vector<const OpDef*>& ops, const Queue& queue,

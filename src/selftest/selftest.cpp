@@ -18,6 +18,8 @@ void add(const SelftestCounts& more, SelftestCounts& counts) {
   counts.failed += more.failed;
   counts.declined += more.declined;
   counts.empty += more.empty;
+  counts.repeated += more.repeated;
+  counts.kept += more.kept;
 }
 
 // Cases of a kernel follow one another.
@@ -38,11 +40,15 @@ bool run_op(const OpDef& op, const Queue& queue, const SelftestOptions& options,
     try {
       check_interrupt();
       if (options.progress) options.progress(id, report.total.run);
-      const auto outcome = run_case(one, queue);
+      const auto outcome = run_case(one, queue, options);
       const bool declined = outcome.kind == Outcome::Kind::declined;
       const bool failed = outcome.kind == Outcome::Kind::failed;
-      const SelftestCounts counts{declined ? 0U : 1U, failed ? 1U : 0U, declined ? 1U : 0U,
-                                  outcome.is_empty ? 1U : 0U};
+      const SelftestCounts counts{declined ? 0U : 1U,
+                                  failed ? 1U : 0U,
+                                  declined ? 1U : 0U,
+                                  outcome.is_empty ? 1U : 0U,
+                                  outcome.is_repeated ? 1U : 0U,
+                                  outcome.is_kept ? 1U : 0U};
       add(counts, counts_of(one, report));
       add(counts, report.total);
       if (!failed) continue;

@@ -20,7 +20,7 @@ using Clock = std::chrono::steady_clock;
 struct SelftestRequest {
   std::string device = "auto";
   std::string filter;
-  bool no_gradients = false, quick = false, list = false, json = false;
+  bool no_gradients = false, quick = false, once = false, list = false, json = false;
   std::size_t stride = 1;
 };
 
@@ -61,6 +61,7 @@ SelftestOptions options_of(const SelftestRequest& request) {
   options.gradients = !request.no_gradients;
   options.quick = request.quick;
   options.stride = request.stride;
+  options.repeats = !request.once;
   return options;
 }
 
@@ -107,7 +108,9 @@ json report_json(const SelftestReport& report, const std::string& device) {
                 {"cases", counts.run},
                 {"failed", counts.failed},
                 {"declined", counts.declined},
-                {"empty", counts.empty}};
+                {"empty", counts.empty},
+                {"repeated", counts.repeated},
+                {"kept", counts.kept}};
   };
   for (const auto& [op, counts] : report.ops) out["ops"].push_back(row("op", op, counts));
   for (const auto& [kernel, counts] : report.kernels)
@@ -165,6 +168,7 @@ void add_selftest(CLI::App& app, Action& action) {
       ->add_option("--stride", request->stride,
                    "each kernel on every N-th of its samples, one dtype besides the first")
       ->check(CLI::Range(1, 1000));
+  command->add_flag("--once", request->once, "each call once, not four times");
   command->add_flag("--list", request->list, "print the ids of the cases, run none");
   command->add_flag("--json", request->json, "the report as JSON");
   command->callback([request, &action] { action = [request] { return run(*request); }; });
