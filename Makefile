@@ -25,6 +25,13 @@ setup:  ## install what is missing: Debian packages, the private Python environm
 	$(call say,setup)
 	@scripts/setup.sh
 
+# Debian packages that one target alone needs.
+define packages
+	@dpkg-query -W $(1) >/dev/null 2>&1 || { \
+	  sudo=$$([ "$$(id -u)" = 0 ] || echo sudo); \
+	  $$sudo apt-get install -y -qq --no-install-recommends $(1); }
+endef
+
 # One configure per preset; CMake re-configures by itself afterwards.
 build/%/build.ninja: CMakePresets.json | setup
 	$(call say,configure: preset $*)
@@ -68,9 +75,7 @@ test-cpu-only:  ## tests of the build without OpenCL
 # Debian's Python, because PyTorch is too large for .venv.
 test-torch: build  ## the references also against PyTorch (installs Debian's python3-torch)
 	$(call say,test: references against PyTorch)
-	@dpkg-query -W python3-torch python3-scipy python3-pytest >/dev/null 2>&1 || { \
-	  sudo=$$([ "$$(id -u)" = 0 ] || echo sudo); \
-	  $$sudo apt-get install -y -qq --no-install-recommends python3-torch python3-scipy python3-pytest; }
+	$(call packages,python3-torch python3-scipy python3-pytest)
 	@NETCL_REFERENCE_DUMP=build/release/bin/reference_dump PYTHONDONTWRITEBYTECODE=1 \
 	  /usr/bin/python3 -m pytest -q -p no:cacheprovider tests/python/test_references.py
 
@@ -116,34 +121,37 @@ test-faults: build  ## every OpenCL call of a session fails once with every plau
 	@FAULT_TURNS=4 OPENCL_LAYERS=$(CURDIR)/build/release/libnetcl_fault_layer.so \
 	  build/release/bin/faults_test
 
+# FUZZ="--jobs 4" and the like are further arguments of scripts/fuzz.py.
 FUZZ_SECONDS ?= 600
-# The packages are for this target alone: nothing else here needs clang.
-fuzz: build/fuzz/build.ninja  ## libFuzzer over every reader, FUZZ_SECONDS=600 for each target (needs clang-14)
+FUZZ ?=
+fuzz: build/fuzz/build.ninja  ## libFuzzer over every reader, FUZZ_SECONDS=600 for each target (installs clang-14)
 	$(call say,fuzz)
 	@cmake --build --preset fuzz
-	@scripts/fuzz.py --seconds $(FUZZ_SECONDS)
+	@scripts/fuzz.py --seconds $(FUZZ_SECONDS) $(FUZZ)
 build/fuzz/build.ninja: | fuzz-packages
 .PHONY: fuzz-packages
 fuzz-packages:
-	@dpkg-query -W clang-14 libomp-14-dev libclang-rt-14-dev >/dev/null 2>&1 || { \
-	  sudo=$$([ "$$(id -u)" = 0 ] || echo sudo); \
-	  $$sudo apt-get install -y -qq --no-install-recommends clang-14 libomp-14-dev libclang-rt-14-dev; }
+	$(call packages,clang-14 libomp-14-dev libclang-rt-14-dev)
 
-test-oclgrind: build  ## every kernel in Oclgrind: races, uninitialised values, bounds (slow; needs oclgrind)
+test-oclgrind: build  ## every kernel in Oclgrind: races, uninitialised values, bounds (slow; installs oclgrind)
 	$(call say,test: kernels in Oclgrind)
+	$(call packages,oclgrind)
 	@scripts/oclgrind.py
 
 test-signals: build  ## SIGINT and SIGTERM at 100 random moments of a training run
 	$(call say,test: signals)
 	@scripts/test_signals.py --moments 100
+	$(call say,test: signals on the CPU backend)
+	@OMP_NUM_THREADS=1 scripts/test_signals.py --moments 100 --device cpu
 
 soak: build  ## 20000 training steps with changing shapes: memory, cache directory, losses
 	$(call say,soak)
 	@build/release/bin/soak 20000
 	@OMP_NUM_THREADS=1 build/release/bin/soak 20000 cpu
 
-test-valgrind: build  ## memory of a session on the CPU backend and of the readers (needs valgrind)
+test-valgrind: build  ## memory of a session on the CPU backend and of the readers (installs valgrind)
 	$(call say,test: valgrind)
+	$(call packages,valgrind)
 	@scripts/valgrind.sh
 
 lab:  ## install ten OpenCL implementations into build/lab (as root; a few GB)
@@ -152,7 +160,7 @@ lab:  ## install ten OpenCL implementations into build/lab (as root; a few GB)
 
 # MATRIX="--stride 1" runs all samples, MATRIX="--full --stride 1" all dtypes too: hours for each implementation.
 MATRIX ?= --stride 8
-test-matrix: build  ## the self-test of all ops on every implementation of the lab (slow)
+test-matrix: build  ## the self-test of all ops on every implementation that make lab has installed (slow)
 	$(call say,test: every OpenCL implementation)
 	@scripts/lab.py matrix $(MATRIX)
 
@@ -180,9 +188,7 @@ demo: build  ## show the devices, compute with a tensor, train a network to read
 # The libraries to compare with: Debian's, and PyTorch (some GB) in an environment of its own.
 bench-peers: setup  ## install the libraries that bench compares netcl with
 	$(call say,bench: peers)
-	@dpkg-query -W libopenblas-dev libclblast-dev >/dev/null 2>&1 || { \
-	  sudo=$$([ "$$(id -u)" = 0 ] || echo sudo); \
-	  $$sudo apt-get install -y -qq --no-install-recommends libopenblas-dev libclblast-dev; }
+	$(call packages,libopenblas-dev libclblast-dev)
 	@[ -x build/bench-venv/bin/python ] || python3 -m venv build/bench-venv
 	@build/bench-venv/bin/python -c 'import torch, numpy' 2>/dev/null || \
 	  build/bench-venv/bin/python -m pip install --quiet --disable-pip-version-check torch numpy
