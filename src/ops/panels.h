@@ -53,8 +53,29 @@ PanelCut cut_product(const ProductSize& size, const PanelTile& tile, const Panel
 // number of bytes.
 std::int64_t panel_vector(const KernelConfig& config, DType dtype);
 
-// The tiles that fit the registers, for results of so many columns.
-VariantSpace panel_space(const KernelConfig& config, DType dtype, std::int64_t columns,
+// Another cut, for products whose panels are cheap to make: work-items share the tiles of all rows
+// and then of the next panels evenly, wherever that ends. The first one gets `extra` more tiles:
+// its core works while the others wake.
+struct PanelShares {
+  std::int64_t panels, terms, strip;  // as in PanelCut
+  std::int64_t items, tiles, extra;   // of a batch; tiles of each
+};
+PanelShares share_product(const ProductSize& size, const PanelTile& tile, const PanelRoom& room,
+                          std::int64_t cores, double pack_tiles, double left_tiles);
+
+// What decides about the shape of tiles.
+struct PanelProduct {
+  std::int64_t columns;
+  std::int64_t rows = 0;       // 0: so many that it does not matter, or of any number
+  std::int64_t left_step = 0;  // bytes between rows of a left factor that is read where it lies
+};
+
+// The tiles that fit the registers.
+VariantSpace panel_space(const KernelConfig& config, DType dtype, const PanelProduct& product,
                          std::vector<std::size_t> sizes);
+inline VariantSpace panel_space(const KernelConfig& config, DType dtype, std::int64_t columns,
+                                std::vector<std::size_t> sizes) {
+  return panel_space(config, dtype, PanelProduct{columns}, std::move(sizes));
+}
 
 }  // namespace netcl

@@ -153,9 +153,11 @@ __kernel void gemv_strip(__global const T* matrix, __global const T* vector, __g
                          long4 sv, long4 sy, long bias_step) {
   const long first = (long)get_global_id(0) * NV * VEC;
   if (first >= size.s0) return;
-  const long count = min((long)NV * VEC, size.s0 - first);
+  // The last strip begins earlier and keeps what is its own, so that it is as wide as the others.
+  const long from_result = max(min(first, size.s0 - NV * VEC), 0L);
+  const long count = min((long)NV * VEC, size.s0 - from_result);
   TO_BATCH((long)get_global_id(2));
-  matrix += first;
+  matrix += from_result;
   ACC results[NV * VEC];
   for (int i = 0; i < NV * VEC; ++i) results[i] = (ACC)0;
   for (long start = 0; start < size.s1; start += BLOCK) {
@@ -184,6 +186,6 @@ __kernel void gemv_strip(__global const T* matrix, __global const T* vector, __g
     }
     for (long i = 0; i < count; ++i) results[i] += part[i];
   }
-  for (long i = 0; i < count; ++i) STORE_Y(first + i, results[i]);
+  for (long i = first - from_result; i < count; ++i) STORE_Y(from_result + i, results[i]);
 }
 #endif

@@ -1,9 +1,10 @@
-// For CPUs. A work-group is one work-item, which owns `size.s5` rows of `size.s6` panels of
-// NR = NV * VEC columns of the result. Chunk after chunk of the terms, it copies its columns of b
-// into panels in local memory, which there is ordinary memory that stays in the core's own cache,
-// and multiplies tile after tile of rows with them, strip by strip of size.s3 rows, which stay
-// there while they meet all panels. No barriers, one launch. Global size (parts of the rows, blocks
-// of panels, batches). Defines: MR, NV, VEC and vector_macros; PANEL_ELEMENTS of local memory.
+// For CPUs. A work-group is one work-item, which owns size.s5 tiles of MR rows, the first one
+// `extra` more, counted down the rows and on at the top of the next size.s6 panels of NR = NV * VEC
+// columns of the result. Chunk after chunk of the terms, it copies its columns of b into panels in
+// local memory, which there is ordinary memory that stays in the core's own cache, and multiplies
+// tile after tile of rows with them, strip by strip of size.s3 rows, which stay there while they
+// meet all panels. No barriers, one launch. Global size (shares, 1, batches). Defines: MR, NV, VEC
+// and vector_macros; PANEL_ELEMENTS of local memory.
 // size.s7: the terms of a chunk; between chunks the sums wait in y, or with OWN_SUMS in `sums`
 // (batches, M, N), where y is rounded or not contiguous along its rows. PACK_LEFT: tiles of a are
 // copied as well, up to LEFT_TERMS terms, because their elements are far apart or have to be
@@ -104,16 +105,13 @@ void pack_rows(__local ACC* left, __global const T* a, long row, long column, lo
 __attribute__((reqd_work_group_size(1, 1, 1))) __kernel void matmul_packed(
     __global const T* a, __global const T* b, __global T* y,
     __global const T* bias RESIDUAL_PARAMETER SUMS_PARAMETER, long8 at, long8 size, long8 sa,
-    long4 sy) {
+    long4 sy, long extra) {
   __local ACC panels[PANEL_ELEMENTS];
 #if PACK_LEFT
   __local ACC left[LEFT_PITCH * LEFT_TERMS];
 #endif
-  const long z = (long)get_global_id(2);
+  const long z = (long)get_global_id(2), share = (long)get_global_id(0);
   TO_BATCH(z);
-  const long first = (long)get_global_id(1) * size.s6 * NR;
-  const long last = min(first + size.s6 * NR, size.s1);
-  const long begin = (long)get_global_id(0) * size.s5, end = min(begin + size.s5, size.s0);
 #if OWN_SUMS
   __global ACC* kept = sums + SUMS_AT + z * size.s0 * size.s1;
   const long kept_row = size.s1;
@@ -121,65 +119,76 @@ __attribute__((reqd_work_group_size(1, 1, 1))) __kernel void matmul_packed(
   __global ACC* kept = (__global ACC*)y;
   const long kept_row = sy.s0;
 #endif
-  for (long k0 = 0; k0 < size.s2; k0 += size.s7) {
-    const long terms = min(size.s7, size.s2 - k0);
-    const bool more = k0 + terms < size.s2;
-    b += k0 > 0 ? size.s7 * B_ROW : 0;
-    for (long c = first; c < last; c += NR)
-      if (B_COL != 1 || last - c < NR)
-        pack_columns(panels + (c - first) * terms, b + c * B_COL, terms, min((long)NR, last - c),
-                     B_ROW, B_COL);
-    for (long top = begin; top < end; top += STRIP) {
-      const long bottom = min(top + STRIP, end);
+  const long tiles = (size.s0 + MR - 1) / MR;
+  const long blocks = (size.s1 + size.s6 * NR - 1) / (size.s6 * NR);
+  const long stop = min(extra + (share + 1) * size.s5, tiles * blocks);
+  // From here to the end of the rows, or of the share.
+  for (long tile_at = share > 0 ? extra + share * size.s5 : 0, count; tile_at < stop;
+       tile_at += count) {
+    const long block = tile_at / tiles, above = tile_at - block * tiles;
+    count = min(tiles - above, stop - tile_at);
+    const long begin = above * MR, end = min((above + count) * MR, size.s0);
+    const long first = block * size.s6 * NR, last = min(first + size.s6 * NR, size.s1);
+    for (long k0 = 0; k0 < size.s2; k0 += size.s7) {
+      const long terms = min(size.s7, size.s2 - k0);
+      const bool more = k0 + terms < size.s2;
+      __global const T* right = b + k0 * B_ROW;
+      for (long c = first; c < last; c += NR)
+        if (B_COL != 1 || last - c < NR)
+          pack_columns(panels + (c - first) * terms, right + c * B_COL, terms,
+                       min((long)NR, last - c), B_ROW, B_COL);
+      for (long top = begin; top < end; top += STRIP) {
+        const long bottom = min(top + STRIP, end);
 #if PACK_LEFT
-      pack_rows(left, a + top * A_ROW + k0 * A_COL, A_ROW, A_COL, bottom - top, size.s0 - top,
-                terms);
+        pack_rows(left, a + top * A_ROW + k0 * A_COL, A_ROW, A_COL, bottom - top, size.s0 - top,
+                  terms);
 #define LEFT_TILE left, 1, LEFT_PITCH, MR
 #else
 #define LEFT_TILE a + row *A_ROW + k0 *A_COL, A_ROW, A_COL, rows
 #endif
-      for (long c = first; c < last; c += NR)
-        for (long row = top; row < bottom; row += MR) {
-          __local ACC* panel = panels + (c - first) * terms;
-          const long columns = min((long)NR, last - c), rows = min((long)MR, end - row);
-          Tile sum;
-          clear_tile(&sum);
-          if (row == begin && B_COL == 1 && columns == NR)
-            multiply_and_pack(&sum, LEFT_TILE, panel, terms, b + c, B_ROW);
-          else
-            multiply_tile(&sum, LEFT_TILE, panel, terms);
-          __global ACC* waiting = kept + row * kept_row + c;
-          const long to = row * sy.s0 + c;
-          if (columns == NR && sy.s1 == 1) {
-            if (k0 > 0) {
-              FOR_TILE(i, j) {
-                if (i < rows) sum.of[i][j] += LOAD_GLOBAL(waiting + i * kept_row + j * VEC);
+        for (long c = first; c < last; c += NR)
+          for (long row = top; row < bottom; row += MR) {
+            __local ACC* panel = panels + (c - first) * terms;
+            const long columns = min((long)NR, last - c), rows = min((long)MR, end - row);
+            Tile sum;
+            clear_tile(&sum);
+            if (row == begin && B_COL == 1 && columns == NR)
+              multiply_and_pack(&sum, LEFT_TILE, panel, terms, right + c, B_ROW);
+            else
+              multiply_tile(&sum, LEFT_TILE, panel, terms);
+            __global ACC* waiting = kept + row * kept_row + c;
+            const long to = row * sy.s0 + c;
+            if (columns == NR && sy.s1 == 1) {
+              if (k0 > 0) {
+                FOR_TILE(i, j) {
+                  if (i < rows) sum.of[i][j] += LOAD_GLOBAL(waiting + i * kept_row + j * VEC);
+                }
               }
+              if (more) {
+                FOR_TILE(i, j) {
+                  if (i < rows) STORE_GLOBAL(sum.of[i][j], waiting + i * kept_row + j * VEC);
+                }
+              } else {
+                FOR_TILE(i, j) {
+                  if (i < rows)
+                    FINISH_LANES(to + i * sy.s0 + j * VEC, WITH_BIASES(sum.of[i][j], c + j * VEC));
+                }
+              }
+              continue;
             }
-            if (more) {
-              FOR_TILE(i, j) {
-                if (i < rows) STORE_GLOBAL(sum.of[i][j], waiting + i * kept_row + j * VEC);
+            ACC tile[MR * NR];
+            keep_tile(&sum, tile);
+            for (long i = 0; i < rows; ++i)
+              for (long j = 0; j < columns; ++j) {
+                ACC value = tile[i * NR + j];
+                if (k0 > 0) value += waiting[i * kept_row + j];
+                if (more)
+                  waiting[i * kept_row + j] = value;
+                else
+                  STORE_Y(row + i, c + j, value);
               }
-            } else {
-              FOR_TILE(i, j) {
-                if (i < rows)
-                  FINISH_LANES(to + i * sy.s0 + j * VEC, WITH_BIASES(sum.of[i][j], c + j * VEC));
-              }
-            }
-            continue;
           }
-          ACC tile[MR * NR];
-          keep_tile(&sum, tile);
-          for (long i = 0; i < rows; ++i)
-            for (long j = 0; j < columns; ++j) {
-              ACC value = tile[i * NR + j];
-              if (k0 > 0) value += waiting[i * kept_row + j];
-              if (more)
-                waiting[i * kept_row + j] = value;
-              else
-                STORE_Y(row + i, c + j, value);
-            }
-        }
+      }
     }
   }
 }

@@ -30,6 +30,11 @@ std::vector<OpSample> matmul_samples() {
         Sizes{67, 129, 1},  Sizes{40, 1031, 1}, Sizes{1, 2053, 1}, Sizes{9, 127, 33},
         Sizes{3, 257, 100}, Sizes{100, 2, 100}, Sizes{128, 64, 96}})
     samples.push_back(product({M, K}, {K, N}));
+  // Panels that several work-items share; strips of many columns, the last one not full.
+  for (const auto& [M, K, N] : {Sizes{150, 70, 170}, Sizes{1, 9, 1100}}) {
+    samples.push_back(product({M, K}, {K, N}));
+    samples.back().gradient = false;  // the smaller ones check it
+  }
   samples.push_back(product({5}, {5}));
   samples.push_back(product({5}, {5, 3}));
   samples.push_back(product({4, 5}, {5}));

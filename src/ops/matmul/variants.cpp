@@ -15,9 +15,14 @@ constexpr const char* kGemv = "ops/matmul/gemv.cl";
 constexpr const char* kPacked = "ops/matmul/packed.cl";
 // What it costs to make a panel, in tiles multiplied with it: on the way while the first tile is
 // multiplied, or by transposing.
-constexpr double kPackRows = 2, kPackColumns = 3;
-constexpr std::int64_t kManyPages = 384;
-constexpr std::int64_t kStrip = 64;  // results that a CPU's work-item sums side by side
+constexpr double kPackRows = 0.4, kPackColumns = 1.8, kPackLeft = 0.5;
+constexpr double kPackFar = 1;  // more, where the right factor does not stay in a core's cache
+constexpr std::int64_t kManyTerms = 384, kFarApart = 8192;  // bytes
+// Results that a CPU's work-item sums side by side: long runs of every row, where that leaves
+// enough work-items.
+constexpr std::int64_t kWideStrip = 128, kStrip = 64, kStripsPerCore = 4;
+constexpr std::int64_t kGroupsPerCore = 16;
+constexpr std::int64_t kMostSums = 8;  // vectors of them that surely stay in registers
 
 std::int64_t code_of(const MatmulPlan& plan) {
   return static_cast<std::int64_t>(plan.dtype()) * 32 + plan.activation * 4 +
@@ -179,15 +184,26 @@ void run_vectorized(const OpCall& call, const MatmulPlan& plan, const VariantRun
 
 // ---- a vector on one side
 
+// The product as a matrix times a vector; results that lie side by side in the matrix are `wide`.
+struct VectorProduct {
+  const MatmulSide &matrix, &vector;
+  std::int64_t results, result_step, k_step, vector_step;
+  bool row, wide;
+
+  explicit VectorProduct(const MatmulPlan& plan)
+      : matrix(plan.M == 1 ? plan.b : plan.a),
+        vector(plan.M == 1 ? plan.a : plan.b),
+        results(plan.M == 1 ? plan.N : plan.M),
+        result_step(plan.M == 1 ? matrix.column : matrix.row),
+        k_step(plan.M == 1 ? matrix.row : matrix.column),
+        vector_step(plan.M == 1 ? vector.column : vector.row),
+        row(plan.M == 1),
+        wide(result_step == 1 && results > 1 && k_step != 1) {}
+};
+
 void run_gemv(const OpCall& call, const MatmulPlan& plan, const VariantRun& with) {
-  const bool row = plan.M == 1;  // the vector is on the left: the matrix is b
-  const auto& matrix = row ? plan.b : plan.a;
-  const auto& vector = row ? plan.a : plan.b;
-  const auto result_step = row ? matrix.column : matrix.row;
-  const auto k_step = row ? matrix.row : matrix.column;
-  const auto vector_step = row ? vector.column : vector.row;
-  const auto results = row ? plan.N : plan.M;
-  const bool wide = result_step == 1 && results > 1 && k_step != 1;
+  const VectorProduct product(plan);
+  const auto& [matrix, vector, results, result_step, k_step, vector_step, row, wide] = product;
   const std::int64_t along = !wide && k_step == 1 && vector_step == 1 ? 1 : 0;
   const auto vec = with["VEC"];
   const auto& profile = device_profile(call.queue);
@@ -195,7 +211,10 @@ void run_gemv(const OpCall& call, const MatmulPlan& plan, const VariantRun& with
   auto group = along == 1 && !profile.is_cpu ? with["WG"] : 0;
   while (static_cast<std::size_t>(group) > profile.max_work_group_size) group /= 2;
   // A CPU's items read whole lines of every row.
-  const auto vectors = wide && profile.is_cpu ? std::max<std::int64_t>(kStrip / vec, 1) : 0;
+  const auto strips = static_cast<std::int64_t>(ceil_div(results, kWideStrip)) * plan.batches();
+  const auto side_by_side = strips >= kStripsPerCore * profile.compute_units ? kWideStrip : kStrip;
+  const auto vectors =
+      wide && profile.is_cpu ? std::clamp<std::int64_t>(side_by_side / vec, 1, kMostSums) : 0;
   const KernelKey key(kGemv,
                       vectors > 0 ? "gemv_strip"
                       : wide      ? "gemv_wide"
@@ -232,8 +251,13 @@ VariantSpace gemv_space(const MatmulPlan& plan, const ExtendedDeviceProfile& pro
   const auto size = static_cast<std::int64_t>(size_of(compute_dtype(plan.dtype())));
   const auto lanes = std::clamp<std::int64_t>(profile.native_vector_width_float, 4, 16);
   const auto dtype_width = std::max<std::int64_t>(lanes * 4 / size, 2);
+  // A CPU runs a group on one core: a strip each, or some rows, which are too short to be handed
+  // out one by one.
+  const VectorProduct product(plan);
+  const auto per_core = product.results * plan.batches() / profile.compute_units;
+  const auto rows = product.wide ? 1 : std::clamp<std::int64_t>(per_core / kGroupsPerCore, 1, 16);
   return {{{"VEC", {2, 4, 8, 16}}, {"WG", {1, 4, 16, 64}}},
-          {{"VEC", profile.is_cpu ? dtype_width : 4}, {"WG", profile.is_cpu ? 1 : 64}},
+          {{"VEC", profile.is_cpu ? dtype_width : 4}, {"WG", profile.is_cpu ? rows : 64}},
           nullptr,
           problem_sizes(plan)};
 }
@@ -241,10 +265,18 @@ VariantSpace gemv_space(const MatmulPlan& plan, const ExtendedDeviceProfile& pro
 // ---- panels
 
 // Its tiles are copied where the kernel would convert single elements of them again and again, or
-// wait for them: long columns touch more pages than a core remembers.
+// where the lines of a column drive each other out of the caches before the next tile needs them.
 bool packs_left(const MatmulPlan& plan, const PanelTile& tile) {
+  const auto size = static_cast<std::int64_t>(size_of(plan.dtype()));
   if (plan.dtype() != compute_dtype(plan.dtype())) return plan.N > tile.width();
-  return plan.a.column != 1 && plan.N >= 4 * tile.width() && plan.K >= kManyPages;
+  return plan.a.column != 1 && plan.a.column * size % kFarApart == 0 &&
+         plan.N >= 4 * tile.width() && plan.K >= kManyTerms;
+}
+
+// The bytes between rows of a left factor that tiles read where it lies, line after line.
+std::int64_t left_step(const MatmulPlan& plan) {
+  const auto size = static_cast<std::int64_t>(size_of(plan.dtype()));
+  return plan.a.column == 1 && plan.dtype() == compute_dtype(plan.dtype()) ? plan.a.row * size : 0;
 }
 
 }  // namespace
@@ -254,9 +286,12 @@ void packed_product(const Queue& queue, const MatmulPlan& plan, const PanelTile&
   const auto acc = compute_dtype(plan.dtype());
   const PanelRoom room(tile, acc, profile);
   const ProductSize size{plan.M, plan.N, plan.K, plan.batches()};
-  const auto cut = cut_product(size, tile, room, profile.compute_units,
-                               plan.b.column == 1 ? kPackRows : kPackColumns);
   const bool left = packs_left(plan, tile);
+  const bool far = plan.K * plan.N * static_cast<std::int64_t>(size_of(plan.dtype())) >
+                   4 * static_cast<std::int64_t>(profile.local_mem_size);
+  const auto cut = share_product(
+      size, tile, room, profile.compute_units,
+      (plan.b.column == 1 ? kPackRows : kPackColumns) + (far ? kPackFar : 0), left ? kPackLeft : 0);
   const bool own_sums = plan.K > cut.terms && (plan.dtype() != acc || plan.y.column != 1);
   const KernelKey key(kPacked, "matmul_packed",
                       {code_of(plan), tile.bits(), left ? 1 : 0, own_sums ? 1 : 0});
@@ -266,7 +301,7 @@ void packed_product(const Queue& queue, const MatmulPlan& plan, const PanelTile&
   });
   auto sizes = plan.sizes();
   sizes.values[3] = cut.strip;
-  sizes.values[5] = cut.rows, sizes.values[6] = cut.panels, sizes.values[7] = cut.terms;
+  sizes.values[5] = cut.tiles, sizes.values[6] = cut.panels, sizes.values[7] = cut.terms;
   const auto factors = plan.factor_strides(), result = plan.result_strides();
   const auto residual = plan.dense_residual();
   OpArgs args;
@@ -276,8 +311,8 @@ void packed_product(const Queue& queue, const MatmulPlan& plan, const PanelTile&
   args.by_value(sizes.values.data(), sizeof sizes.values)
       .by_value(factors.values.data(), sizeof factors.values)
       .by_value(result.values.data(), sizeof result.values / 2)
-      .enqueue(queue, kernel, {cut.row_parts(size), cut.column_blocks(size, tile), plan.batches()},
-               {1, 1, 1});
+      .value(cut.extra)
+      .enqueue(queue, kernel, {cut.items, 1, plan.batches()}, {1, 1, 1});
 }
 
 std::vector<OpVariant> matmul_variants(Plan plan) {
@@ -302,7 +337,7 @@ std::vector<OpVariant> matmul_variants(Plan plan) {
   packed.space = [plan](const OpCall& call, const ExtendedDeviceProfile&,
                         const KernelConfig& config) {
     const auto p = plan(call);
-    return panel_space(config, p.dtype(), p.N, problem_sizes(p));
+    return panel_space(config, p.dtype(), PanelProduct{p.N, p.M, left_step(p)}, problem_sizes(p));
   };
 
   OpVariant vectorized{"matmul.vectorized", "MATMUL_VECTORIZED", kVectorized};
