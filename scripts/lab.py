@@ -242,6 +242,7 @@ NO_KERNELS = ("auto", "gradient")  # what the selector chooses, and gradients: m
 FEW = 4                            # further cases for a kernel that none of its first ones was for
 # Whole models, with what is kept of weights, calls and captured steps from one call to the next.
 TESTS = {"ops_test": "Recipe.*", "nn_test": "WeightForms.*:Determinism.*:Threads.*", "jit_test": "Capture.*"}
+FEW_TESTS = {"ops_test": "Recipe.*"}  # for an interpreter
 
 
 @dataclass
@@ -403,7 +404,7 @@ def selftest(runner, lines, jobs, ops):
 def run_tests(runner, lines):
     """{program: passed, failed, failures} of the tests of a few programs, known from a run before or new."""
     i, results = runner.i, {}
-    for program, wanted in TESTS.items():
+    for program, wanted in (FEW_TESTS if i.interpreter else TESTS).items():
         binary = NETCL.parent / program
         key = hashlib.sha256(binary.read_bytes() + repr((i.library(), i.env, wanted)).encode()).hexdigest()[:16]
         results[program] = finished(lines, key).get(program)
