@@ -32,6 +32,10 @@ void choose_shape(Parameters& shape, const KernelConfig& config, std::int64_t fi
                   std::int64_t pixels);
 
 OpVariant taps_variant();
+// Of products of filters and pixels in panels' tiles: conv2d.packed, im2col and taps.
+VariantSpace packed_space(const OpCall& call, const ExtendedDeviceProfile& profile,
+                          const KernelConfig& config);
+
 OpVariant tiled_local_variant();
 OpVariant winograd_variant();
 OpVariant winograd_panels_variant();

@@ -150,7 +150,10 @@ std::string declines(const OpCall& call, const ExtendedDeviceProfile&) {
   return nothing_to_sum(s);
 }
 
-VariantSpace space(const OpCall& call, const ExtendedDeviceProfile&, const KernelConfig& config) {
+}  // namespace
+
+VariantSpace packed_space(const OpCall& call, const ExtendedDeviceProfile&,
+                          const KernelConfig& config) {
   const auto s = sizes_of_forward(call);
   auto space =
       panel_space(config, call.dtype(), s.N * s.pixels(),
@@ -160,14 +163,12 @@ VariantSpace space(const OpCall& call, const ExtendedDeviceProfile&, const Kerne
   return space;
 }
 
-}  // namespace
-
 OpVariant packed_variant() {
-  return {"conv2d.packed", "CONV2D_PACKED", kPath, declines, run_packed, space};
+  return {"conv2d.packed", "CONV2D_PACKED", kPath, declines, run_packed, packed_space};
 }
 
 OpVariant im2col_variant() {
-  return {"conv2d.im2col", "CONV2D_IM2COL", kPath, declines, run_im2col, space};
+  return {"conv2d.im2col", "CONV2D_IM2COL", kPath, declines, run_im2col, packed_space};
 }
 
 }  // namespace netcl::conv

@@ -95,16 +95,6 @@ void run(const OpCall& call, const VariantRun& with) {
                {static_cast<std::int64_t>(ceil_div(s.P, blocks.rows)), s.groups, s.N}, {1, 1, 1});
 }
 
-VariantSpace space(const OpCall& call, const ExtendedDeviceProfile&, const KernelConfig& config) {
-  const auto s = sizes_of_forward(call);
-  auto space =
-      panel_space(config, call.dtype(), s.N * s.pixels(),
-                  {static_cast<std::size_t>(s.group_filters()),
-                   static_cast<std::size_t>(s.pixels()), static_cast<std::size_t>(s.taps())});
-  choose_shape(space.defaults, config, s.group_filters(), s.N * s.pixels());
-  return space;
-}
-
 std::string declines(const OpCall& call, const ExtendedDeviceProfile& profile) {
   if (!profile.is_cpu) return "not a CPU: a work-group would be one work-item";
   const auto s = sizes_of_forward(call);
@@ -123,6 +113,8 @@ std::string declines(const OpCall& call, const ExtendedDeviceProfile& profile) {
 
 }  // namespace
 
-OpVariant taps_variant() { return {"conv2d.taps", "CONV2D_PACKED", kPath, declines, run, space}; }
+OpVariant taps_variant() {
+  return {"conv2d.taps", "CONV2D_PACKED", kPath, declines, run, packed_space};
+}
 
 }  // namespace netcl::conv

@@ -4,7 +4,7 @@
 // read. A work-group is one work-item, which owns size.s3 strips of MR filters of one place; MR
 // divides VEC, and v stays in its first cache. Dimensions: parts of the strips; places. Rows of v
 // and m have size.s2 elements, NV vectors at least. Needs ACC as T, MR, NV, VEC and its macros.
-#define ACTIVATED(V, x) (x)
+#define ACTIVATED(V, x) (x)  // the transform of the results does that
 #define LOAD_LEFT(p, i) ((p)[i])
 typedef ACC Left;
 #include "ops/matmul/panel_tile.cl"
