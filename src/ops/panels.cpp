@@ -34,11 +34,20 @@ std::int64_t rows_in_a_set(std::int64_t rows, std::int64_t step) {
   return most;
 }
 
-// What a product costs with such tiles: the rows and columns that it computes, wasted ones too.
+// The columns that are computed, wasted ones too. A last panel of up to a vector is narrow.
+double computed_columns(std::int64_t columns, std::int64_t nv, std::int64_t vec) {
+  constexpr double kOneVector = 1.5;  // every multiplication waits for a load
+  const auto rest = columns % (nv * vec);
+  const auto last = rest == 0                ? 0.0
+                    : rest <= vec || nv == 1 ? kOneVector * static_cast<double>(vec)
+                                             : static_cast<double>(nv * vec);
+  return (nv == 1 ? kOneVector : 1.0) * static_cast<double>(columns - rest) + last;
+}
+
+// What a product costs with such tiles: the rows and columns that it computes.
 double shape_cost(const PanelProduct& product, std::int64_t mr, std::int64_t nv, std::int64_t vec) {
-  auto cost = static_cast<double>(ceil_of(product.columns, nv * vec) * nv * vec);
+  auto cost = computed_columns(product.columns, nv, vec);
   if (product.rows > 0) cost *= static_cast<double>(ceil_of(product.rows, mr) * mr);
-  if (nv == 1) cost *= 1.5;  // every multiplication waits for a load
   // Rows that drive each other out of the first cache, which keeps 8 lines of a set, or 12.
   const auto crowded = product.left_step != 0 ? rows_in_a_set(mr, product.left_step) : 0;
   cost *= crowded > 9 ? 1.15 : crowded > 6 ? 1.03 : 1.0;

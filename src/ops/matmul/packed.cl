@@ -154,32 +154,28 @@ __attribute__((reqd_work_group_size(1, 1, 1))) __kernel void matmul_packed(
             clear_tile(&sum);
             if (row == begin && B_COL == 1 && columns == NR)
               multiply_and_pack(&sum, LEFT_TILE, panel, terms, right + c, B_ROW);
+            else if (NV > 1 && columns <= VEC)
+              multiply_narrow(&sum, LEFT_TILE, panel, terms);
             else
               multiply_tile(&sum, LEFT_TILE, panel, terms);
             __global ACC* waiting = kept + row * kept_row + c;
             const long to = row * sy.s0 + c;
-            if (columns == NR && sy.s1 == 1) {
-              if (k0 > 0) {
-                FOR_TILE(i, j) {
-                  if (i < rows) sum.of[i][j] += LOAD_GLOBAL(waiting + i * kept_row + j * VEC);
-                }
+            // Whole vectors, then the columns behind them one by one.
+            const long whole = sy.s1 == 1 ? columns / VEC * VEC : 0;
+            FOR_TILE(i, j) {
+              if (i < rows && j * VEC < whole) {
+                if (k0 > 0) sum.of[i][j] += LOAD_GLOBAL(waiting + i * kept_row + j * VEC);
+                if (more)
+                  STORE_GLOBAL(sum.of[i][j], waiting + i * kept_row + j * VEC);
+                else
+                  FINISH_LANES(to + i * sy.s0 + j * VEC, WITH_BIASES(sum.of[i][j], c + j * VEC));
               }
-              if (more) {
-                FOR_TILE(i, j) {
-                  if (i < rows) STORE_GLOBAL(sum.of[i][j], waiting + i * kept_row + j * VEC);
-                }
-              } else {
-                FOR_TILE(i, j) {
-                  if (i < rows)
-                    FINISH_LANES(to + i * sy.s0 + j * VEC, WITH_BIASES(sum.of[i][j], c + j * VEC));
-                }
-              }
-              continue;
             }
+            if (whole == columns) continue;
             ACC tile[MR * NR];
             keep_tile(&sum, tile);
             for (long i = 0; i < rows; ++i)
-              for (long j = 0; j < columns; ++j) {
+              for (long j = whole; j < columns; ++j) {
                 ACC value = tile[i * NR + j];
                 if (k0 > 0) value += waiting[i * kept_row + j];
                 if (more)

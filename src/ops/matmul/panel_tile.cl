@@ -26,29 +26,39 @@ __attribute__((always_inline)) static inline void clear_tile(Tile* sum) {
   LEFT_SPACE const Left* from[MR];    \
   _Pragma("unroll") for (int i = 0; i < MR; ++i) from[i] = (a) + (i < (rows) ? i * (row) : 0)
 
-// One term: an element of each row times the vectors of `values`.
-#define ADD_TERM(sum, from, at, values)                             \
-  _Pragma("unroll") for (int i = 0; i < MR; ++i) {                  \
-    const ACCV factor = (ACCV)(LOAD_LEFT(from[i], at));             \
-    _Pragma("unroll") for (int j = 0; j < NV; ++j)(sum)->of[i][j] = \
-        MULTIPLY_ADD(factor, values[j], (sum)->of[i][j]);           \
+// One term: an element of each row times the first `vectors` of `values`.
+#define ADD_TERM(sum, from, at, values, vectors)                           \
+  _Pragma("unroll") for (int i = 0; i < MR; ++i) {                         \
+    const ACCV factor = (ACCV)(LOAD_LEFT(from[i], at));                    \
+    _Pragma("unroll") for (int j = 0; j < (vectors); ++j)(sum)->of[i][j] = \
+        MULTIPLY_ADD(factor, values[j], (sum)->of[i][j]);                  \
   }
 
-// sum += a (rows, terms) panel (terms, NR).
+// sum += a (rows, terms) panel (terms, NR), of which the first `vectors` vectors count, a constant.
+#define MULTIPLY_VECTORS(sum, a, row, column, rows, panel, terms, vectors)       \
+  {                                                                              \
+    LEFT_ROWS(from, a, row, rows);                                               \
+    local const ACC* panel_at = panel;                                           \
+    for (long k = 0, at = 0; k < (terms); ++k, panel_at += NR, at += (column)) { \
+      ACCV values[vectors];                                                      \
+      _Pragma("unroll") for (int j = 0; j < (vectors); ++j) values[j] =          \
+          LOAD_LOCAL(panel_at + j * VEC);                                        \
+      ADD_TERM(sum, from, at, values, vectors)                                   \
+    }                                                                            \
+  }
 __attribute__((always_inline)) static inline void multiply_tile(Tile* sum, LEFT_SPACE const Left* a,
                                                                 long row, long column, long rows,
                                                                 local const ACC* panel,
                                                                 long terms) {
-  LEFT_ROWS(from, a, row, rows);
-  long at = 0;
-  for (long k = 0; k < terms; ++k) {
-    ACCV values[NV];
-#pragma unroll
-    for (int j = 0; j < NV; ++j) values[j] = LOAD_LOCAL(panel + j * VEC);
-    ADD_TERM(sum, from, at, values)
-    panel += NR;
-    at += column;
-  }
+  MULTIPLY_VECTORS(sum, a, row, column, rows, panel, terms, NV);
+}
+// The same of a panel with no more than one vector of columns.
+__attribute__((always_inline)) static inline void multiply_narrow(Tile* sum,
+                                                                  LEFT_SPACE const Left* a,
+                                                                  long row, long column, long rows,
+                                                                  local const ACC* panel,
+                                                                  long terms) {
+  MULTIPLY_VECTORS(sum, a, row, column, rows, panel, terms, 1);
 }
 
 // The same from the columns of b, `b_row` apart, which become the panel on the way: the first tile
@@ -67,7 +77,7 @@ __attribute__((always_inline)) static inline void multiply_and_pack(
       STORE_LOCAL(values[j], panel + j * VEC);
       if (j * VEC * sizeof(T) % 64 == 0) FETCH(b + TERMS_AHEAD * b_row + j * VEC);  // a line each
     }
-    ADD_TERM(sum, from, at, values)
+    ADD_TERM(sum, from, at, values, NV)
     panel += NR;
     at += column;
     b += b_row;
