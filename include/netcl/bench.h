@@ -51,7 +51,8 @@ struct Report {
   std::vector<Row> rows;
   // Seconds from the start of a process to its first training step: without caches, with them.
   double first_step_cold = 0, first_step_warm = 0;
-  std::vector<std::string> notes;  // peers that could not be started, and why
+  std::vector<std::string> notes;  // what could not be measured, and why
+  bool interrupted = false;        // by Ctrl+C: the rows up to then
 };
 
 struct Options {

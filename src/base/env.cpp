@@ -37,6 +37,9 @@ constexpr EnvironmentVariable kTable[] = {
      "Where compiled kernels and tuning results are kept; default is the user's cache directory."},
     {"NETCL_CACHE_MB", "512",
      "Upper bound of the compiled kernels kept on disk, in MiB; 0 keeps none."},
+    {"NETCL_CACHE_BINARIES", "auto",
+     "Whether netcl keeps compiled kernels itself: auto leaves them to drivers that do and whose "
+     "binaries cost a second compilation (PoCL); 1 keeps those too."},
     {"NETCL_AUTOTUNE", "0", "1 lets built-in kernels be tuned at their first use."},
     {"NETCL_TUNING_FILE", "", "The tuning store; default is tuning.json in the cache directory."},
 };

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "base/check.h"
+#include "base/format.h"
 #include "bench/cases.h"
 #include "bench/peer.h"
 
@@ -188,6 +189,27 @@ std::string host_name() {
   return ::uname(&names) == 0 ? names.machine : "";
 }
 
+void measure_all(const std::vector<Case>& wanted, const Field& field, const Options& options,
+                 Report& report) {
+  if (options.progress) options.progress("limits", 0, wanted.size());
+  report.limits = limits_of(field, options);
+  for (const auto& one : wanted) {
+    if (options.progress) options.progress(one.id, report.rows.size(), wanted.size());
+    report.rows.push_back(measure(one, field, options));
+    if (options.finished) options.finished(report, report.rows.back());
+  }
+}
+
+void measure_start(const Options& options, Report& report) try {
+  const Scratch caches;
+  report.first_step_cold = first_step(options, caches.path);
+  report.first_step_warm = first_step(options, caches.path);
+} catch (const Interrupted&) {
+  throw;
+} catch (const Error& error) {
+  report.notes.emplace_back(error.what());
+}
+
 }  // namespace
 
 Report run(const Options& options) {
@@ -197,17 +219,14 @@ Report run(const Options& options) {
   Report report;
   report.host = host_name();
   const auto field = start(options, report);
-  if (options.progress) options.progress("limits", 0, wanted.size());
-  report.limits = limits_of(field, options);
-  for (const auto& one : wanted) {
-    if (options.progress) options.progress(one.id, report.rows.size(), wanted.size());
-    report.rows.push_back(measure(one, field, options));
-    if (options.finished) options.finished(report, report.rows.back());
-  }
-  if (options.start_up) {
-    const Scratch caches;
-    report.first_step_cold = first_step(options, caches.path);
-    report.first_step_warm = first_step(options, caches.path);
+  // What an hour has measured is not lost with its last minute.
+  try {
+    measure_all(wanted, field, options, report);
+    if (options.start_up) measure_start(options, report);
+  } catch (const Interrupted&) {
+    report.interrupted = true;
+    report.notes.push_back(
+        fmt::format("interrupted after {} of {} cases", report.rows.size(), wanted.size()));
   }
   return report;
 }

@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "base/check.h"
+#include "base/env.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "cl/state.h"
@@ -179,9 +180,14 @@ ProgramPtr load_from_disk(const Request& request) {
   return nullptr;
 }
 
+bool keeps_binaries(const ExtendedDeviceProfile& profile) {
+  const auto asked = env::text("NETCL_CACHE_BINARIES");
+  return asked == "auto" ? !keeps_programs_itself(profile) : env::flag("NETCL_CACHE_BINARIES");
+}
+
 void store_on_disk(const Request& request, const CompiledProgram& program) {
   auto* store = default_binary_store();
-  if (store == nullptr) return;
+  if (store == nullptr || !keeps_binaries(device_profile(request.device))) return;
   try {
     StoredProgram entry;
     for (const auto& kernel : program.kernels)

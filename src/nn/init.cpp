@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "netcl/autograd.h"
+#include "netcl/device.h"
 #include "netcl/nn.h"
 
 namespace netcl::nn::init {
@@ -20,11 +21,17 @@ Fans fans_of(const char* op, const Tensor& tensor) {
   return {static_cast<double>(tensor.size(1)) * field, static_cast<double>(tensor.size(0)) * field};
 }
 
+// Random numbers are the same bits everywhere, and so are products and sums of floats: few weights
+// are made on the host, which compiles nothing for them.
+constexpr std::int64_t kMostOnHost = 1 << 20;
+
 void fill(const Tensor& tensor, Distribution distribution, double scale, double shift) {
   const no_grad off;
+  const bool on_host = tensor.dtype() == DType::float32 && tensor.numel() <= kMostOnHost;
+  const auto queue = on_host ? manager().default_device("cpu").queue : tensor.queue();
   const auto values =
-      Tensor::random(tensor.queue(), tensor.shape(), next_seed(), distribution, tensor.dtype());
-  tensor.copy_from(values * scale + shift);
+      Tensor::random(queue, tensor.shape(), next_seed(), distribution, tensor.dtype());
+  tensor.copy_from((values * scale + shift).to(tensor.queue()));
 }
 
 }  // namespace

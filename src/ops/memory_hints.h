@@ -1,9 +1,12 @@
-// Macros for kernels that are bound by memory.
+// What kernels that are bound by memory share: macros, and when stores go past the caches.
 #pragma once
 
+#include <span>
 #include <string>
 
 #include "base/format.h"
+#include "netcl/capabilities.h"
+#include "netcl/tensor.h"
 
 namespace netcl {
 
@@ -47,6 +50,18 @@ inline std::string half_vectors() {
         n);
   text += "#endif\n";
   return text;
+}
+
+inline std::uint64_t bytes_of(std::span<const Tensor> tensors) {
+  std::uint64_t bytes = 0;
+  for (const auto& tensor : tensors)
+    if (tensor) bytes += tensor.nbytes();
+  return bytes;
+}
+
+// Operands that do not stay in the last cache for the next op anyway need not pass through it.
+inline bool outgrow_caches(std::uint64_t bytes, const ExtendedDeviceProfile& profile) {
+  return bytes > profile.global_mem_cache_size / 2;
 }
 
 }  // namespace netcl

@@ -164,6 +164,12 @@ PanelCut cut_product(const ProductSize& size, const PanelTile& tile, const Panel
   return best;
 }
 
+double rounds_of(std::int64_t items, std::int64_t cores) {
+  constexpr double kTail = 0.35;
+  return std::max(static_cast<double>(ceil_of(items, cores)),
+                  static_cast<double>(items) / static_cast<double>(cores) + kTail);
+}
+
 std::int64_t panel_vector(const KernelConfig& config, DType dtype) {
   const auto size = static_cast<std::int64_t>(size_of(compute_dtype(dtype)));
   return std::max<std::int64_t>(config.vector_width * 4 / size, 2);

@@ -49,6 +49,10 @@ struct PanelCut {
 PanelCut cut_product(const ProductSize& size, const PanelTile& tile, const PanelRoom& room,
                      std::int64_t cores, double pack_tiles);
 
+// How many rounds of equal work-items the cores need. They do not run evenly: a part of a
+// work-item is left at the end.
+double rounds_of(std::int64_t items, std::int64_t cores);
+
 // The elements of a vector: the rule thinks in floats; vectors of other elements have the same
 // number of bytes.
 std::int64_t panel_vector(const KernelConfig& config, DType dtype);

@@ -6,6 +6,7 @@
 #include "io/with_path.h"
 #include "netcl/train.h"
 #include "nn/eval_scope.h"
+#include "ops/shapes_only.h"
 #include "train/probe.h"
 
 namespace netcl::train {
@@ -64,7 +65,8 @@ nn::ModulePtr by_name(const std::string& name, const Shape& image, std::int64_t 
 
 Shape probe_model(nn::Module& model, const Shape& image) {
   const nn::EvalScope asked(model);
-  return model.forward(Tensor::from_shape({1, image[0], image[1], image[2]})).shape();
+  const ShapesOnly nothing_computed;  // no kernel is compiled for one image
+  return model.forward(Tensor::empty({1, image[0], image[1], image[2]})).shape();
 }
 
 nn::ModulePtr make_model(const std::string& name, std::int64_t channels, std::int64_t height,

@@ -213,5 +213,38 @@ TEST(Run, NeedsACase) {
   EXPECT_THROW(run(options), ArgumentError);
 }
 
+Options small_run() {
+  Options options;
+  options.self = std::string(NETCL_BIN_DIR) + "/netcl";
+  options.device = "cpu";
+  options.filter = "matmul";
+  options.rounds = 1;
+  options.seconds = 0.001;
+  return options;
+}
+
+TEST(Run, InterruptedKeepsWhatWasMeasured) {
+  auto options = small_run();
+  options.finished = [](const Report&, const Row&) { throw Interrupted("[test] Ctrl+C"); };
+  const auto report = run(options);
+  EXPECT_TRUE(report.interrupted);
+  ASSERT_EQ(report.rows.size(), 1u);
+  EXPECT_GT(report.rows[0].measurements.at(0).median, 0);
+  EXPECT_NE(table(report).find("interrupted after 1 of"), std::string::npos);
+}
+
+TEST(Run, AStartThatFailsIsANote) {
+  auto options = small_run();
+  options.filter = "matmul 64";
+  options.start_up = true;
+  // The contender is there for the case and gone for the start.
+  options.finished = [&](const Report&, const Row&) { options.self = "/nonexistent/netcl"; };
+  const auto report = run(options);
+  EXPECT_FALSE(report.interrupted);
+  EXPECT_FALSE(report.rows.empty());
+  EXPECT_EQ(report.first_step_cold, 0);
+  EXPECT_EQ(report.notes.size(), 1u);
+}
+
 }  // namespace
 }  // namespace netcl::bench

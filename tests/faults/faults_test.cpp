@@ -13,6 +13,7 @@
 #include "netcl/netcl.h"
 #include "support/child_process.h"
 #include "support/devices.h"
+#include "support/scoped_env.h"
 
 namespace netcl {
 namespace {
@@ -172,6 +173,7 @@ TEST(Faults, LaunchOfAKernel) {
 // Every session compiles: the source is new each time.
 TEST(Faults, BuildOfAKernel) {
   NEED_LAYER();
+  const test::ScopedEnv binaries_too("NETCL_CACHE_BINARIES", "1");
   fail_every_call([](const Queue& queue) {
     static long count = 0;
     const KernelSpec spec{

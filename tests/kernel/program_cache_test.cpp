@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "kernel/driver_options.h"
 #include "netcl/netcl.h"
 #include "support/child_process.h"
 #include "support/devices.h"
@@ -52,7 +53,8 @@ TEST(ProgramCache, AWarmStartCompilesNothing) {
   if (const auto role = child_role()) return play(*role);
   NETCL_NEED_OPENCL();
   const test::TempDir dir;
-  const ScopedEnv scope("NETCL_CACHE_DIR", (dir / "cache").c_str());
+  const ScopedEnv scope("NETCL_CACHE_DIR", (dir / "cache").c_str()),
+      all("NETCL_CACHE_BINARIES", "1");
   EXPECT_EQ(ChildProcess("2").wait(), 0) << "cold: the user's kernel and the cast";
   EXPECT_EQ(entries(dir.path()).size(), 2u);
   EXPECT_EQ(ChildProcess("0").wait(), 0) << "warm: no compiler call";
@@ -60,11 +62,28 @@ TEST(ProgramCache, AWarmStartCompilesNothing) {
   EXPECT_EQ(mode & std::filesystem::perms(077), std::filesystem::perms::none);
 }
 
-TEST(ProgramCache, DamageOnlyCostsTime) {
+// PoCL would compile everything twice for the sake of a binary, and keeps programs itself.
+TEST(ProgramCache, LeavesBinariesToDriversThatKeepThem) {
   if (const auto role = child_role()) return play(*role);
   NETCL_NEED_OPENCL();
   const test::TempDir dir;
   const ScopedEnv scope("NETCL_CACHE_DIR", (dir / "cache").c_str());
+  const auto& profile = device_profile(manager().default_device("opencl").queue);
+  const auto kept = keeps_programs_itself(profile) ? 0u : 2u;
+  EXPECT_EQ(ChildProcess("2").wait(), 0);
+  EXPECT_EQ(entries(dir.path()).size(), kept);
+  EXPECT_EQ(ChildProcess(kept == 0 ? "2" : "0").wait(), 0);
+  const ScopedEnv none("NETCL_CACHE_BINARIES", "0");
+  EXPECT_EQ(ChildProcess("any").wait(), 0);
+  EXPECT_EQ(entries(dir.path()).size(), kept);
+}
+
+TEST(ProgramCache, DamageOnlyCostsTime) {
+  if (const auto role = child_role()) return play(*role);
+  NETCL_NEED_OPENCL();
+  const test::TempDir dir;
+  const ScopedEnv scope("NETCL_CACHE_DIR", (dir / "cache").c_str()),
+      all("NETCL_CACHE_BINARIES", "1");
   ASSERT_EQ(ChildProcess("2").wait(), 0);
   const auto files = entries(dir.path());
   ASSERT_EQ(files.size(), 2u);
@@ -109,7 +128,8 @@ TEST(ProgramCache, ManyProcessesShareIt) {
   if (const auto role = child_role()) return play(*role);
   NETCL_NEED_OPENCL();
   const test::TempDir dir;
-  const ScopedEnv scope("NETCL_CACHE_DIR", (dir / "cache").c_str());
+  const ScopedEnv scope("NETCL_CACHE_DIR", (dir / "cache").c_str()),
+      all("NETCL_CACHE_BINARIES", "1");
   {
     std::vector<std::unique_ptr<ChildProcess>> children;
     for (int i = 0; i < 4; ++i) children.push_back(std::make_unique<ChildProcess>("any"));

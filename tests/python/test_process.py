@@ -281,7 +281,7 @@ def test_fused_kernels_are_found_on_disk(opencl, tmp_path):
     """
     seen = []
     for _ in range(2):
-        status, out, err = result(code, {"XDG_CACHE_HOME": str(tmp_path)})
+        status, out, err = result(code, {"XDG_CACHE_HOME": str(tmp_path), "NETCL_CACHE_BINARIES": "1"})
         assert status == 0 and out.startswith("[3.0]"), err
         seen.append(sorted(path.name for path in (tmp_path / "netcl").rglob("*") if path.is_file()))
     assert seen[0] == seen[1] and seen[0]

@@ -182,6 +182,7 @@ int main(int argc, char** argv) {
   const netcl::test::TempDir cache;
   ::setenv("XDG_CACHE_HOME", cache.path().c_str(), 1);
   ::setenv("NETCL_CACHE_MB", kCacheMB, 1);
+  ::setenv("NETCL_CACHE_BINARIES", "1", 1);
   const int steps = argc > 1 ? std::atoi(argv[1]) : 20000;
   const std::string device = argc > 2 ? argv[2] : "auto";
   const netcl::ActiveDevice active(device);

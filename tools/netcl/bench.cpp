@@ -60,6 +60,7 @@ int run(BenchRequest request) {
   if (isatty(STDERR_FILENO) != 0) fmt::print(stderr, "\r\033[K");
   fmt::print("{}", bench::table(report));
   if (!request.report.empty()) write(request.report, bench::html(report));
+  if (report.interrupted) return interrupt_exit_code();
   for (const auto& row : report.rows)
     for (const auto& one : row.measurements)
       if (one.differs) return kProblem;

@@ -59,13 +59,6 @@ inline void enqueue_items(const Queue& queue, const KernelPtr& kernel, const OpA
   args.enqueue(queue, kernel, rounded_up(count, static_cast<std::int64_t>(local)), local);
 }
 
-// Operands that the last cache does not keep for the next op anyway: results may go past it, as
-// those of element-wise ops do.
-inline bool outgrow_caches(const Tensor& x, const Tensor& y, const ExtendedDeviceProfile& profile) {
-  const auto bytes = (x.numel() + y.numel()) * static_cast<std::int64_t>(size_of(x.dtype()));
-  return static_cast<std::uint64_t>(bytes) > profile.global_mem_cache_size / 2;
-}
-
 std::string nothing_to_sum(const ConvSizes& s);
 // The arguments of a kernel that computes y from all inputs in one go; `geometry` has to live on.
 OpArgs whole_args(const OpCall& call, const Epilogue& epilogue, const ConvGeometry& geometry);

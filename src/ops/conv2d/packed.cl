@@ -143,7 +143,7 @@ void pack_pixels(local ACC* panels, global const T* x, long8 steps, long limit, 
 }
 
 // A few columns behind the last whole panel would fill little of another one: their sums are
-// vectors of terms instead, of NV columns at a time. thin_columns in gemm.cpp is the same rule.
+// vectors of terms instead, of NV columns at a time. At most so many:
 #define THIN (VEC / 2)
 
 // Taps [tap0, tap0 + terms) of one pixel of all images.
@@ -203,11 +203,12 @@ static inline void multiply_columns(ACC* result, global const Left* a, long row,
 }
 
 // steps.s6: of a group in x; s7: the elements of x. cut: filters, panels and taps of a work-item.
+// thin: columns behind the last panel.
 // device(conv2d_packed): CPU
 __attribute__((reqd_work_group_size(1, 1, 1))) kernel void conv2d_packed(
     global const T* x, global const ACC* w, global const T* b,
     global T* y RESIDUAL_PARAMETER SUMS_PARAMETER, const long8 at, const int16 g, const long8 steps,
-    const long4 cut, const int has_bias) {
+    const long4 cut, const int has_bias, const int thin) {
   local ACC panels[PANEL_ELEMENTS];
   local ACC columns_behind[THIN * LEFT_TERMS];
   x += at.s0, w += at.s1, b += at.s2, y += at.s3;
@@ -221,7 +222,7 @@ __attribute__((reqd_work_group_size(1, 1, 1))) kernel void conv2d_packed(
   const long Kg = K / GROUPS, taps = (long)(C / GROUPS) * R * S, pixels = (long)P * Q;
   const long group = get_global_id(2);
   const long begin = get_global_id(0) * cut.s0, end = min(Kg, begin + cut.s0);
-  const long all = N * pixels, thin = all > NR && all % NR <= THIN ? all % NR : 0;
+  const long all = N * pixels;
   const long first = get_global_id(1) * cut.s1 * NR;
   const long last = min(first + cut.s1 * NR, all - thin);
   const Pixel pixel = {first / pixels, first % pixels / Q, first % Q};

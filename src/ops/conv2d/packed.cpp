@@ -1,6 +1,7 @@
 // conv2d.packed and conv2d.im2col: the same product, over rows of the image or over its columns.
 #include "base/format.h"
 #include "ops/conv2d/gemm.h"
+#include "ops/memory_hints.h"
 #include "ops/panels.h"
 
 namespace netcl::conv {
@@ -57,12 +58,12 @@ void Packed::product(const Rows& rows, const Tensor& filters, const Tensor& y) c
   const auto& profile = device_profile(call.queue);
   const PanelRoom room(tile, work_dtype(), profile, tile.vec);
   const auto columns = s.N * s.pixels();
-  const ProductSize size{s.group_filters(), columns - thin_columns(columns, tile.width(), tile.vec),
-                         s.taps(), s.groups};
+  const auto thin = thin_columns(columns, tile.width(), tile.vec);
+  const ProductSize size{s.group_filters(), columns - thin, s.taps(), s.groups};
   const auto cut = cut_product(size, tile, room, profile.compute_units, pack_tiles(s, tile));
   const bool own_sums = s.taps() > cut.terms && call.dtype() != work_dtype();
-  const bool streams = outgrow_caches(rows.x, y, profile) && call.dtype() == work_dtype() &&
-                       s.pixels() % tile.vec == 0;
+  const bool streams = outgrow_caches(rows.x.nbytes() + y.nbytes(), profile) &&
+                       call.dtype() == work_dtype() && s.pixels() % tile.vec == 0;
   const auto kernel = op_kernel(
       call.queue,
       {kPath,
@@ -84,6 +85,7 @@ void Packed::product(const Rows& rows, const Tensor& filters, const Tensor& y) c
       .by_value(&rows.steps, sizeof rows.steps)
       .by_value(&share, sizeof share)
       .value(epilogue.has_bias())
+      .value(static_cast<std::int32_t>(thin))
       .enqueue(call.queue, kernel, {cut.row_parts(size), cut.column_blocks(size, tile), s.groups},
                {1, 1, 1});
 }

@@ -172,7 +172,8 @@ std::string declines_strips(const OpCall& call, const ExtendedDeviceProfile& pro
   const auto why_not = not_winograd(s);
   if (!why_not.empty()) return why_not;
   if (!profile.is_cpu) return "not a CPU: a work-group would be one work-item";
-  const auto lanes = std::clamp<std::int64_t>(profile.native_vector_width_float, 4, 16);
+  const auto lanes = std::clamp<std::int64_t>(profile.native_vector_width_float, 4, 16) * 4 /
+                     static_cast<std::int64_t>(size_of(compute_dtype(call.dtype())));
   const auto small = static_cast<std::int64_t>(ceil_div(small_tiles(s), lanes));
   const auto large = static_cast<std::int64_t>(ceil_div(tiles_of(s).all, lanes));
   if (kSmallPlaces * small >= kPlaces * large)
@@ -186,13 +187,13 @@ std::string declines_strips(const OpCall& call, const ExtendedDeviceProfile& pro
 VariantSpace strips_space(const OpCall& call, const ExtendedDeviceProfile&,
                           const KernelConfig& config) {
   const auto s = sizes_of_forward(call);
-  const auto tiles = static_cast<std::size_t>(small_tiles(s));
-  auto space = panel_space(config, call.dtype(), small_tiles(s),
-                           {static_cast<std::size_t>(s.K), tiles, static_cast<std::size_t>(s.C)});
+  VariantSpace space;
   if (const auto tile = small_strip_tile(s, call.dtype(), config)) {
     space.tunables = {{"MR", {tile->mr}}, {"NV", {tile->nv}}, {"VEC", {tile->vec}}};
     space.defaults = {{"MR", tile->mr}, {"NV", tile->nv}, {"VEC", tile->vec}};
   }
+  space.sizes = {static_cast<std::size_t>(s.K), static_cast<std::size_t>(small_tiles(s)),
+                 static_cast<std::size_t>(s.C)};
   return space;
 }
 

@@ -41,8 +41,8 @@ struct PanelWork {
 // transforms; it reads their numbers once for all of its tiles.
 PanelWork panel_work(const ConvSizes& s, const PanelTile& tile, std::int64_t cores) {
   constexpr double kInputs = 300, kResults = 100;  // cycles of the transforms of a vector of tiles
-  constexpr double kRead = 1.5;  // what it costs to fetch a filter, in vectors multiplied with it
-  constexpr double kTail = 0.35, kStart = 4000;  // of a work-item: cores do not run evenly
+  constexpr double kRead = 1.5;    // what it costs to fetch a filter, in vectors multiplied with it
+  constexpr double kStart = 4000;  // of a work-item
   const auto channels = static_cast<double>(s.C), vectors = static_cast<double>(tile.nv);
   const auto panels = static_cast<std::int64_t>(ceil_div(tiles_of(s).all, tile.width()));
   const auto strips = static_cast<std::int64_t>(ceil_div(s.K, tile.mr));
@@ -51,10 +51,9 @@ PanelWork panel_work(const ConvSizes& s, const PanelTile& tile, std::int64_t cor
     const auto filters = static_cast<std::int64_t>(ceil_div(strips, parts)) * tile.mr;
     const auto rows = static_cast<double>(std::min(filters, s.K));
     const auto items = panels * static_cast<std::int64_t>(ceil_div(s.K, filters));
-    const double rounds = std::max(static_cast<double>(ceil_div(items, cores)),
-                                   static_cast<double>(items) / static_cast<double>(cores) + kTail);
-    const double cycles = rounds * (kPlaces / 2.0 * channels * rows * (vectors + kRead) +
-                                    vectors * (channels * kInputs + rows * kResults) + kStart);
+    const double cycles =
+        rounds_of(items, cores) * (kPlaces / 2.0 * channels * rows * (vectors + kRead) +
+                                   vectors * (channels * kInputs + rows * kResults) + kStart);
     if (cycles < best.cycles) best = {filters, cycles};
   }
   return best;

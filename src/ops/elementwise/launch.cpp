@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "ops/elementwise/program.h"
+#include "ops/memory_hints.h"
 #include "ops/vector_lanes.h"
 #include "tensor/access.h"
 
@@ -16,15 +17,6 @@ using Access = ElementOperand::Access;
 constexpr std::int64_t kLeastPart = 4096, kMostPart = 16384;
 constexpr std::int64_t kPartsPerUnit = 8;
 constexpr std::int64_t kLeastRun = 8;  // shorter inner axes are mostly rests
-
-// What does not stay in the caches anyway need not pass through them.
-bool is_larger_than_caches(const ElementArgs& args, const ExtendedDeviceProfile& profile) {
-  std::uint64_t bytes = 0;
-  for (const auto* list : {&args.inputs, &args.outputs})
-    for (const auto& tensor : *list)
-      if (tensor) bytes += static_cast<std::uint64_t>(tensor.numel()) * size_of(tensor.dtype());
-  return bytes > profile.global_mem_cache_size / 2;
-}
 
 ElementOperand::Inner inner_of(const Strides& steps) {
   using Inner = ElementOperand::Inner;
@@ -72,7 +64,7 @@ ElementShape walking_shape(const ElementArgs& args, DType compute, int vec,
   shape.part = walking_part(args.outputs[0].numel(), profile);
   const bool any = std::any_of(args.outputs.begin(), args.outputs.end(),
                                [&](const Tensor& output) { return output.dtype() == compute; });
-  shape.fetches = is_larger_than_caches(args, profile);
+  shape.fetches = outgrow_caches(bytes_of(args.inputs) + bytes_of(args.outputs), profile);
   shape.streams = any && shape.fetches;
   return shape;
 }
