@@ -116,6 +116,10 @@ if(NETCL_OPENCL)
   # A layer under which Oclgrind's device is a CPU (scripts/oclgrind.py).
   add_library(netcl_cpu_layer SHARED "${PROJECT_SOURCE_DIR}/tests/cpu_layer/cpu_layer.cpp")
   target_link_libraries(netcl_cpu_layer PRIVATE netcl_flags netcl_internal)
+  # The same layer, for PoCL: a release that does not compile the longest vectors (docs/devices.md).
+  add_dependencies(ops_test netcl_cpu_layer)
+  netcl_add_test(ops.short_vectors COMMAND ops_test "--gtest_filter=VectorLanes.*" LABELS unit
+    ENV "OPENCL_LAYERS=$<TARGET_FILE:netcl_cpu_layer>" CPU_LAYER_VENDOR=AuthenticAMD CPU_LAYER_DRIVER_VERSION=3.0)
 
   # A layer that claims to be another device, and the program that shows what netcl launches there.
   add_library(netcl_pretend_layer SHARED EXCLUDE_FROM_ALL

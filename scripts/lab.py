@@ -112,14 +112,19 @@ def make_root(name, release, packages):
     root = LAB / "roots" / name
     if (root / ".complete").exists():
         return True
-    shutil.rmtree(root, ignore_errors=True)
     root.parent.mkdir(parents=True, exist_ok=True)
+    return any(bootstrap(root, release, packages) for _ in range(2))  # a mirror may fail once
+
+
+def bootstrap(root, release, packages):
+    shutil.rmtree(root, ignore_errors=True)
     made = subprocess.run(
         ["mmdebstrap", "--quiet", "--variant=apt", "--mode=root",
          "--aptopt=APT::Install-Recommends false",
          # The index of a rolling release may be past its date on a mirror; its signature is checked.
          "--aptopt=Acquire::Check-Valid-Until false",
-         "--dpkgopt=path-exclude=/usr/share/doc/*", "--dpkgopt=path-exclude=/usr/share/locale/*",
+         # Not as --dpkgopt: mmdebstrap then pipes each package through a filter, which was seen to break.
+         "--essential-hook=printf 'path-exclude=/usr/share/%s/*\\n' doc locale > \"$1/etc/dpkg/dpkg.cfg.d/lab\"",
          "--include=" + ",".join(packages), release, str(root),
          f"deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] {mirror()} {release} main"])
     if made.returncode != 0:

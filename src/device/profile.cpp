@@ -6,6 +6,7 @@
 
 #include "base/env.h"
 #include "base/log.h"
+#include "device/driver_limits.h"
 #include "device/family.h"
 #include "device/strategy.h"
 #include "netcl/device.h"
@@ -90,6 +91,12 @@ void derive_features(const DeviceQueries& q, ExtendedDeviceProfile& p) {
   p.use_local_memory = q.local_mem_is_real && q.local_mem_size >= kUsefulLocalMemory;
 }
 
+void limit_vectors(ExtendedDeviceProfile& p) {
+  const auto floats = static_cast<std::uint32_t>(detail::max_vector_bytes(p) / 4);
+  p.native_vector_width_float = std::min(p.native_vector_width_float, floats);
+  p.preferred_vector_width_float = std::min(p.preferred_vector_width_float, floats);
+}
+
 struct Throughput {
   double lanes, bytes_per_flop;
 };
@@ -172,6 +179,7 @@ ExtendedDeviceProfile make_profile(const DeviceQueries& queries) {
   const auto& traits = detail::traits_of(profile.gpu_family);
   copy_answers(queries, profile);
   derive_features(queries, profile);
+  limit_vectors(profile);
   estimate_speed(queries, profile, traits);
   choose_starting_points(profile, traits);
   return profile;

@@ -4,10 +4,10 @@
 
 namespace netcl::fusion {
 
-int vector_width(const Queue& queue, const GroupProgram& program) {
-  if (!device_profile(queue).is_cpu) return 4;
+int vector_width(const ExtendedDeviceProfile& profile, DType compute, const ElementArgs& args) {
+  if (!profile.is_cpu) return 4;
   // Sixteen doubles are more than the registers hold, and take long to compile.
-  return program.compute == DType::float64 ? 8 : 16;
+  return element_lanes(args, compute, compute == DType::float64 ? 8 : 16, profile);
 }
 
 ElementShape launch_shape(const Queue& queue, const GroupProgram& program,
@@ -15,7 +15,7 @@ ElementShape launch_shape(const Queue& queue, const GroupProgram& program,
                           const BroadcastLoops& loops) {
   const auto& profile = device_profile(queue);
   const bool vectors = program.vectors && takes_vectors(described, loops, profile);
-  const auto vec = vectors ? vector_width(queue, program) : 1;
+  const auto vec = vectors ? vector_width(profile, program.compute, args) : 1;
   if (profile.is_cpu && vectors) return walking_shape(args, program.compute, vec, profile);
   // On a CPU a work-group is a loop, and starting one costs more than many elements.
   return {.vec = vec,

@@ -55,7 +55,8 @@ Tensor launch_reduction(const Queue& queue, const ReducedChain& chain) {
   described.compute = program.compute;
   describe_operands(args, loops, described);
   ReductionShape shape{1, plan.inner == 1, profile.is_cpu};
-  if (described.rank == 0 && program.vectors) shape.vec = vector_width(queue, program);
+  if (described.rank == 0 && program.vectors)
+    shape.vec = vector_width(profile, program.compute, args);
   // Sums of sums of wider vectors of doubles do not fit the registers of GPUs.
   if (!profile.is_cpu && program.compute == DType::float64) shape.vec = std::min(shape.vec, 2);
   const auto kernels =

@@ -5,7 +5,7 @@
 
 namespace netcl::fusion {
 
-int vector_width(const Queue& queue, const GroupProgram& program);
+int vector_width(const ExtendedDeviceProfile& profile, DType compute, const ElementArgs& args);
 ElementShape launch_shape(const Queue& queue, const GroupProgram& program,
                           const ElementProgram& described, const ElementArgs& args,
                           const BroadcastLoops& loops);

@@ -1,7 +1,9 @@
 // An OpenCL layer under which every device is a CPU and nothing else. Oclgrind's claims to be of
-// all types at once, so that netcl takes it for a GPU, where kernels for CPUs decline.
+// all types at once, so that netcl takes it for a GPU, where kernels for CPUs decline. With
+// CPU_LAYER_VENDOR and CPU_LAYER_DRIVER_VERSION it also claims to be of another maker or release.
 #include <CL/cl_layer.h>
 
+#include <cstdlib>
 #include <cstring>
 
 namespace {
@@ -20,6 +22,10 @@ cl_int get_device_info(cl_device_id device, cl_device_info what, size_t size, vo
                        size_t* size_ret) {
   static constexpr cl_device_type kCpu = CL_DEVICE_TYPE_CPU;
   if (what == CL_DEVICE_TYPE) return answer(&kCpu, sizeof kCpu, size, value, size_ret);
+  const char* const claimed = what == CL_DEVICE_VENDOR    ? std::getenv("CPU_LAYER_VENDOR")
+                              : what == CL_DRIVER_VERSION ? std::getenv("CPU_LAYER_DRIVER_VERSION")
+                                                          : nullptr;
+  if (claimed != nullptr) return answer(claimed, std::strlen(claimed) + 1, size, value, size_ret);
   return g_driver.clGetDeviceInfo(device, what, size, value, size_ret);
 }
 

@@ -4,6 +4,7 @@
 #include <set>
 #include <thread>
 
+#include "device/driver_limits.h"
 #include "device/host.h"
 #include "netcl/device.h"
 #include "support/recorded_devices.h"
@@ -54,6 +55,7 @@ constexpr Expected kExpected[] = {
     {"mali_g78", F::arm_mali, "gpu", true, "optimized"},
     {"adreno_740", F::qualcomm_adreno, "gpu", true, "optimized"},
     {"pocl_epyc", F::cpu, "cpu", true, "portable"},
+    {"pocl_3_0_epyc", F::cpu, "cpu", true, "portable"},
     {"intel_cpu", F::cpu, "cpu", true, "portable"},
     {"llvmpipe", F::cpu, "cpu", true, "portable"},
     {"oclgrind", F::unknown, "gpu", true, "portable"},
@@ -186,6 +188,32 @@ TEST(Profile, FeaturesFollowTheQueries) {
   EXPECT_TRUE(recorded_profile("videocore").tiny_local_mem);
   EXPECT_FALSE(recorded_profile("mali_g78").use_local_memory);
   EXPECT_FALSE(recorded_profile("pocl_epyc").use_local_memory);
+}
+
+// Its compiler ends the process at vectors of 64 bytes; PoCL 3.1 has an LLVM that knows better.
+TEST(Profile, PoclBefore31HasHalfTheVectorsOnAmdProcessorsWithAvx512) {
+  const auto profile = recorded_profile("pocl_3_0_epyc");
+  EXPECT_EQ(detail::max_vector_bytes(profile), 32);
+  EXPECT_EQ(profile.native_vector_width_float, 8u);
+  EXPECT_EQ(profile.preferred_vector_width_float, 8u);
+  EXPECT_EQ(recorded_profile("pocl_epyc").native_vector_width_float, 16u);
+  for (const auto& record : recorded_devices())
+    if (record.label != "pocl_3_0_epyc")
+      EXPECT_EQ(detail::max_vector_bytes(make_profile(record.queries)), 128) << record.label;
+}
+
+TEST(Profile, VectorsAreLimitedByVersionAndVendor) {
+  const auto bytes = [](const char* version, const char* vendor) {
+    auto queries = recorded("pocl_3_0_epyc").queries;
+    queries.driver_version = version;
+    queries.vendor = vendor;
+    return detail::max_vector_bytes(make_profile(queries));
+  };
+  for (const char* version : {"1.8", "2.2", "3.0", "3.0-rc2", "3.0+debian", ""})
+    EXPECT_EQ(bytes(version, "AuthenticAMD"), 32) << version;
+  for (const char* version : {"3.1", "3.1-rc1", "3.10", "4.0", "6.0-5+b1", "10.0"})
+    EXPECT_EQ(bytes(version, "AuthenticAMD"), 128) << version;
+  EXPECT_EQ(bytes("3.0", "GenuineIntel"), 128);
 }
 
 TEST(Profile, StartingPointsRespectTheLimits) {

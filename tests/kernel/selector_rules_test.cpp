@@ -260,7 +260,7 @@ TEST(SelectorRules, EveryConfigurationFitsItsDevice) {
 
 // Struck out one after the other, the rules lead to the last one and no earlier end.
 TEST(SelectorRules, EachOpWorksUntilItsLastKernelIsGone) {
-  for (const char* device : {"a100", "pocl_epyc", "mali_g78", "videocore"}) {
+  for (const char* device : {"a100", "pocl_epyc", "pocl_3_0_epyc", "mali_g78", "videocore"}) {
     const auto profile = recorded_profile(device);
     for (const auto& problem : {matmul(512, 512, 512), conv2d({}), elementwise(4096),
                                 reduction(1 << 20), batchnorm(false, true)}) {
@@ -324,6 +324,10 @@ TEST(SelectorRules, PackedTilesFollowTheVectorUnit) {
   EXPECT_EQ(avx512.vector_width, 16);
   const auto sse = KernelSelector(recorded_profile("llvmpipe")).select_matmul_kernel(512, 512, 512);
   EXPECT_EQ(sse.tile_n, 12);
+  const auto halved =
+      KernelSelector(recorded_profile("pocl_3_0_epyc")).select_matmul_kernel(512, 512, 512);
+  EXPECT_EQ(halved.tile_n, 16);
+  EXPECT_EQ(halved.vector_width, 8);
 }
 
 TEST(SelectorRules, WinogradDeclinesAWorkspaceThatNoBufferHolds) {

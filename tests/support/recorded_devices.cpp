@@ -236,6 +236,18 @@ DeviceQueries pocl_epyc() {
   return q;
 }
 
+// As PyPI's wheel has it. Its LLVM 14 takes the processor for a Zen 3 and its vectors for
+// AVX-512's.
+DeviceQueries pocl_3_0_epyc() {
+  auto q = pocl_epyc();
+  q.name = "pthread-AMD EPYC 9R14 96-Core Processor";
+  q.platform_version =
+      "OpenCL 3.0 PoCL 3.0-rc2  Linux, Release, RELOC, LLVM 14.0.6, SLEEF, DISTRO, POCL_DEBUG";
+  q.version = "OpenCL 3.0 PoCL HSTR: pthread-x86_64-unknown-linux-gnu-znver3";
+  q.driver_version = "3.0-rc2";
+  return q;
+}
+
 DeviceQueries intel_cpu_runtime() {
   auto q = cpu("Intel(R) Xeon(R) Platinum 8380 CPU @ 2.30GHz", "Intel(R) Corporation", 160, 2300,
                16, 512 * kGiB);
@@ -370,6 +382,7 @@ std::vector<RecordedDevice> make_records() {
       {"mali_g78", mali_g78()},
       {"adreno_740", adreno_740()},
       {"pocl_epyc", pocl_epyc()},
+      {"pocl_3_0_epyc", pocl_3_0_epyc()},
       {"intel_cpu", intel_cpu_runtime()},
       {"llvmpipe", llvmpipe()},
       {"oclgrind", oclgrind()},

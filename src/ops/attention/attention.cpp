@@ -10,6 +10,7 @@
 #include "ops/dispatch.h"
 #include "ops/elementwise/broadcast.h"
 #include "ops/registry.h"
+#include "ops/vector_lanes.h"
 #include "tensor/convert.h"
 
 namespace netcl {
@@ -136,9 +137,11 @@ std::string prologue(const OpCall& call, const AttentionPlan& plan, std::int64_t
 
 KernelPtr kernel_of(const OpCall& call, const AttentionPlan& plan, const char* path,
                     const char* name, std::int64_t group) {
-  const std::int64_t vec =
-      device_profile(call.queue).is_cpu
-          ? 64 / static_cast<std::int64_t>(size_of(compute_dtype(call.dtype())))
+  const auto& profile = device_profile(call.queue);
+  const auto compute = compute_dtype(call.dtype());
+  const auto vec =
+      profile.is_cpu
+          ? vector_lanes(profile, 64 / static_cast<std::int64_t>(size_of(compute)), compute)
           : 4;
   const KernelKey key(
       path, name,

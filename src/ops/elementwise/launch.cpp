@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "ops/elementwise/program.h"
 #include "ops/memory_hints.h"
+#include "ops/vector_lanes.h"
 #include "tensor/access.h"
 
 namespace netcl {
@@ -48,9 +49,18 @@ std::int64_t walking_part(std::int64_t numel, const ExtendedDeviceProfile& profi
   return part;
 }
 
+int element_lanes(const ElementArgs& args, DType compute, int wanted,
+                  const ExtendedDeviceProfile& profile) {
+  auto lanes = vector_lanes(profile, wanted, compute);
+  for (const auto* tensors : {&args.inputs, &args.outputs})
+    for (const auto& tensor : *tensors)
+      if (tensor) lanes = vector_lanes(profile, lanes, tensor.dtype());
+  return static_cast<int>(lanes);
+}
+
 ElementShape walking_shape(const ElementArgs& args, DType compute, int vec,
                            const ExtendedDeviceProfile& profile) {
-  ElementShape shape{.vec = vec, .local = 1};
+  ElementShape shape{.vec = element_lanes(args, compute, vec, profile), .local = 1};
   shape.part = walking_part(args.outputs[0].numel(), profile);
   const bool any = std::any_of(args.outputs.begin(), args.outputs.end(),
                                [&](const Tensor& output) { return output.dtype() == compute; });

@@ -98,6 +98,10 @@ bool takes_vectors(const ElementProgram& program, const BroadcastLoops& loops,
                    const ExtendedDeviceProfile& profile);
 // How many elements a work-item walks through, for a CPU; a power of two.
 std::int64_t walking_part(std::int64_t numel, const ExtendedDeviceProfile& profile);
+// At most `wanted` elements at a time: as many as the driver can compile vectors of, in the dtype
+// of every operand.
+int element_lanes(const ElementArgs& args, DType compute, int wanted,
+                  const ExtendedDeviceProfile& profile);
 ElementShape walking_shape(const ElementArgs& args, DType compute, int vec,
                            const ExtendedDeviceProfile& profile);
 

@@ -2,6 +2,7 @@
 #include "base/format.h"
 #include "ops/matmul/plan.h"
 #include "ops/panels.h"
+#include "ops/vector_lanes.h"
 
 namespace netcl {
 namespace {
@@ -205,8 +206,8 @@ void run_gemv(const OpCall& call, const MatmulPlan& plan, const VariantRun& with
   const VectorProduct product(plan);
   const auto& [matrix, vector, results, result_step, k_step, vector_step, row, wide] = product;
   const std::int64_t along = !wide && k_step == 1 && vector_step == 1 ? 1 : 0;
-  const auto vec = with["VEC"];
   const auto& profile = device_profile(call.queue);
+  const auto vec = vector_lanes(profile, with["VEC"], compute_dtype(plan.dtype()));
   // A GPU's items read a row together, a CPU's one each.
   auto group = along == 1 && !profile.is_cpu ? with["WG"] : 0;
   while (static_cast<std::size_t>(group) > profile.max_work_group_size) group /= 2;

@@ -19,12 +19,7 @@
 #endif
 
 ACC fold_lanes(ACCV v) {
-#if VEC == 16
-  const ACC8 v8 = PUSHV(v.lo, v.hi);
-#else
-  const ACC8 v8 = v;
-#endif
-  const ACC4 v4 = PUSHV(v8.lo, v8.hi);
+  QUARTET(v, PUSHV);
   const ACC2 v2 = PUSHV(v4.lo, v4.hi);
   return COMBINE(v2.x, v2.y);
 }

@@ -138,7 +138,10 @@ class Reduce {
                      {kVectorPath,
                       name,
                       {static_cast<std::int64_t>(info_.kind), static_cast<std::int64_t>(dtype)}},
-                     [&] { return prologue(dtype) + row_macros(dtype) + define("STRIP", kStrip); });
+                     [&] {
+                       return prologue(dtype) + row_macros(dtype, device_profile(call_.queue)) +
+                              define("STRIP", kStrip);
+                     });
   }
 
   KernelPtr kernel_of(const char* name) const {

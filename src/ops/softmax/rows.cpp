@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "ops/memory_hints.h"
+#include "ops/vector_lanes.h"
 
 namespace netcl {
 namespace {
@@ -63,10 +64,10 @@ void enqueue_items(const Queue& queue, const KernelPtr& kernel, const OpArgs& ar
   args.enqueue(queue, kernel, rounded_up(items, local), local);
 }
 
-std::string row_macros(DType dtype) {
+std::string row_macros(DType dtype, const ExtendedDeviceProfile& profile) {
   const bool doubles = dtype == DType::float64;
   const auto acc = compute_type(dtype);
-  const std::int64_t vec = doubles ? 8 : 16;
+  const auto vec = vector_lanes(profile, doubles ? 8 : 16, compute_dtype(dtype));
   const auto integers = fmt::format("{}{}", doubles ? "long" : "int", vec);
   std::vector<std::string> numbers;
   for (std::int64_t l = 0; l < vec; ++l) numbers.push_back(std::to_string(l));
@@ -77,14 +78,13 @@ std::string row_macros(DType dtype) {
   for (const int width : {2, 4, 8})
     text += define(fmt::format("ACC{}", width), fmt::format("{}{}", acc, width));
   if (dtype == DType::float16)
-    text += half_vectors() + "#undef LOADV\n#define LOADV(p, i) load_halves16((p) + (i))\n" +
-            "#define STOREV(p, i, v) store_halves16(v, (p) + (i))\n";
+    text += fmt::format("#define STOREV(p, i, v) store_halves{}(v, (p) + (i))\n", vec);
   else
     text += fmt::format("#define STOREV(p, i, v) vstore{}(v, 0, (p) + (i))\n", vec);
   if (dtype != DType::float16) text += define("SAME", 1);
   if (!doubles)
-    text += define("FLOATS", 1) + "#define AS_LANES(v) as_int16(v)\n" +
-            "#define AS_ACCV(v) as_float16(v)\n";
+    text += define("FLOATS", 1) + define("AS_LANES", fmt::format("as_int{}", vec)) +
+            define("AS_ACCV", fmt::format("as_float{}", vec));
   return text;
 }
 
@@ -94,8 +94,9 @@ bool in_vectors(const Queue& queue, const RowPlan& plan, Team team) {
 
 KernelPtr vector_kernel(const Queue& queue, const char* path, const char* kernel, DType dtype,
                         std::int64_t bits, const std::string& more) {
-  return op_kernel(queue, {path, kernel, {static_cast<std::int64_t>(dtype), bits}},
-                   [&] { return t_and_acc(dtype) + row_macros(dtype) + more; });
+  return op_kernel(queue, {path, kernel, {static_cast<std::int64_t>(dtype), bits}}, [&] {
+    return t_and_acc(dtype) + row_macros(dtype, device_profile(queue)) + more;
+  });
 }
 
 std::int64_t rows_per_item(const Queue& queue, const RowPlan& plan) {

@@ -35,7 +35,8 @@ void enqueue_items(const Queue& queue, const KernelPtr& kernel, const OpArgs& ar
 
 // On a CPU rows whose elements lie one after the other are computed in vectors (vectors.cl), many
 // rows by one work-item.
-std::string row_macros(DType dtype);  // the defines of vectors.cl beyond T and ACC
+// The defines of vectors.cl beyond T and ACC.
+std::string row_macros(DType dtype, const ExtendedDeviceProfile& profile);
 bool in_vectors(const Queue& queue, const RowPlan& plan, Team team);
 KernelPtr vector_kernel(const Queue& queue, const char* path, const char* kernel, DType dtype,
                         std::int64_t bits = 0, const std::string& more = {});

@@ -20,14 +20,18 @@
 // NaN may get lost here: those who need it find it in the sums.
 #define LARGER(a, b) ((a) > (b) ? (a) : (b))
 
+// Lanes joined until four are left.
 #if VEC == 16
-#define HALVES(v, OP) ACC8 v8 = OP(v.lo, v.hi)
+#define QUARTET(v, OP)            \
+  const ACC8 v8 = OP(v.lo, v.hi); \
+  const ACC4 v4 = OP(v8.lo, v8.hi)
+#elif VEC == 8
+#define QUARTET(v, OP) const ACC4 v4 = OP(v.lo, v.hi)
 #else
-#define HALVES(v, OP) ACC8 v8 = v
+#define QUARTET(v, OP) const ACC4 v4 = v
 #endif
 #define FOLD(v, OP)                 \
-  HALVES(v, OP);                    \
-  const ACC4 v4 = OP(v8.lo, v8.hi); \
+  QUARTET(v, OP);                   \
   const ACC2 v2 = OP(v4.lo, v4.hi); \
   return OP(v2.x, v2.y)
 
@@ -81,10 +85,13 @@ ACCV exp_vector(ACCV x) {
           LOAD_T(p, 4 * step), LOAD_T(p, 5 * step), LOAD_T(p, 6 * step), LOAD_T(p, 7 * step),   \
           LOAD_T(p, 8 * step), LOAD_T(p, 9 * step), LOAD_T(p, 10 * step), LOAD_T(p, 11 * step), \
           LOAD_T(p, 12 * step), LOAD_T(p, 13 * step), LOAD_T(p, 14 * step), LOAD_T(p, 15 * step)))
-#else
+#elif VEC == 8
 #define LOAD_ROWS(p, step)                                                         \
   ((ACCV)(LOAD_T(p, 0), LOAD_T(p, step), LOAD_T(p, 2 * step), LOAD_T(p, 3 * step), \
           LOAD_T(p, 4 * step), LOAD_T(p, 5 * step), LOAD_T(p, 6 * step), LOAD_T(p, 7 * step)))
+#else
+#define LOAD_ROWS(p, step) \
+  ((ACCV)(LOAD_T(p, 0), LOAD_T(p, step), LOAD_T(p, 2 * step), LOAD_T(p, 3 * step)))
 #endif
 void store_rows(ACCV v, __global T* p, long step) {
   ACC lanes[VEC];

@@ -1,0 +1,16 @@
+// What a driver's compiler cannot do although the device could (docs/devices.md). Asked from a
+// profile, so that rules and kernels do not look at names and versions themselves.
+#pragma once
+
+#include <cstdint>
+
+#include "netcl/capabilities.h"
+
+namespace netcl::detail {
+
+// The longest vector, in bytes, that kernels may have: that of a double16, but 32 on AMD processors
+// with PoCL before 3.1. Its LLVM takes those with AVX-512 for older ones without: it selects
+// vectors of 64 bytes, has no instructions for them, and ends the process or never comes back.
+std::int64_t max_vector_bytes(const ExtendedDeviceProfile& profile);
+
+}  // namespace netcl::detail
