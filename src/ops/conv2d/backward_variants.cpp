@@ -14,11 +14,6 @@ constexpr const char* kNaive = "ops/conv2d/backward_naive.cl";
 constexpr const char* kPath = "ops/conv2d/backward.cl";
 constexpr std::int64_t kWorkspace = 64 << 20;  // bytes, where it can be kept that small
 
-ConvSizes sizes_of_data(const OpCall& call) {
-  return data_sizes("conv2d_backward_data", call.inputs[0].shape(), call.inputs[1].shape(),
-                    call.attributes);
-}
-
 ConvSizes sizes_of_weights(const OpCall& call) {
   return weights_sizes("conv2d_backward_weights", call.inputs[0].shape(), call.inputs[1].shape(),
                        call.attributes);
@@ -250,7 +245,7 @@ std::vector<OpVariant> backward_data_variants() {
   naive.run = run_data_naive;
   const OpVariant flipped{"conv2d_backward_data.flipped", "", kPath, cannot_flip, run_data_flipped};
   const OpVariant col2im{"conv2d_backward_data.col2im", "", kPath, cannot_col2im, run_data_col2im};
-  return {data_planes_variant(), flipped, col2im, naive};
+  return {data_phases_variant(), data_planes_variant(), flipped, col2im, naive};
 }
 
 std::vector<OpVariant> backward_weights_variants() {

@@ -2,6 +2,8 @@
 // are made of.
 #pragma once
 
+#include <cmath>
+
 #include "ops/conv2d/sizes.h"
 #include "ops/dispatch.h"
 #include "ops/kernels.h"
@@ -10,6 +12,10 @@ namespace netcl::conv {
 
 inline ConvSizes sizes_of_forward(const OpCall& call) {
   return forward_sizes("conv2d", call.inputs[0].shape(), call.inputs[1].shape(), call.attributes);
+}
+inline ConvSizes sizes_of_data(const OpCall& call) {
+  return data_sizes("conv2d_backward_data", call.inputs[0].shape(), call.inputs[1].shape(),
+                    call.attributes);
 }
 
 // What follows the sum: of conv2d's inputs.
@@ -65,6 +71,16 @@ inline bool outgrow_caches(const Tensor& x, const Tensor& y, const ExtendedDevic
   const auto bytes = (x.numel() + y.numel()) * static_cast<std::int64_t>(size_of(x.dtype()));
   return static_cast<std::uint64_t>(bytes) > profile.global_mem_cache_size / 2;
 }
+
+// Until the cores are done with `items` work-items of so many cycles: the last ones may leave cores
+// without work.
+inline double cycles_of_items(double cycles, std::int64_t items,
+                              const ExtendedDeviceProfile& profile) {
+  constexpr double kItemCycles = 1000, kTail = 0.35;
+  const double turns = static_cast<double>(items) / static_cast<double>(profile.compute_units);
+  return (cycles + kItemCycles) * std::max(std::ceil(turns), turns + kTail);
+}
+constexpr double kCopyCycles = 8;  // of copying a vector into local memory
 
 std::string nothing_to_sum(const ConvSizes& s);
 // The arguments of a kernel that computes y from all inputs in one go; `geometry` has to live on.

@@ -167,11 +167,6 @@ void run(const OpCall& call, const VariantRun&) {
 
 // ---- dx
 
-ConvSizes sizes_of_data(const OpCall& call) {
-  return data_sizes("conv2d_backward_data", call.inputs[0].shape(), call.inputs[1].shape(),
-                    call.attributes);
-}
-
 // Along one axis, of the places of x that are `offset` behind a multiple of the stride: how many
 // they are, the taps that reach them (every stride-th from `first`), and where in dy they start.
 struct Phase {
@@ -208,8 +203,6 @@ void for_phases(const ConvSizes& s, F&& f) {
       f(planes_of_phase(s, {i, s.H, s.R, s.stride_h, s.padding_h, s.dilation_h},
                         {j, s.W, s.S, s.stride_w, s.padding_w, s.dilation_w}, i * s.W + j));
 }
-
-constexpr std::int64_t kFewChannels = 8;  // more are a matrix product
 
 std::string data_declines(const OpCall& call, const ExtendedDeviceProfile& profile) {
   if (!profile.is_cpu) return "not a CPU: a work-group would be one work-item";

@@ -1,7 +1,5 @@
 // conv2d.taps: the product of conv2d.packed where a block of rows of x fits the core's cache as it
 // is.
-#include <cmath>
-
 #include "base/format.h"
 #include "ops/conv2d/gemm.h"
 #include "ops/panels.h"
@@ -13,7 +11,6 @@ constexpr const char* kPath = "ops/conv2d/taps.cl";
 constexpr std::int64_t kMostTaps = 512;  // more channels are a matrix product
 constexpr std::int64_t kMostRows = 64;   // of a block
 constexpr double kFullLanes = 0.85;      // of the vectors of a row: fewer, and packing costs less
-constexpr double kItemCycles = 1000, kCopyCycles = 8, kTail = 0.35;
 
 struct alignas(16) Cut {
   std::array<std::int32_t, 4> values{};
@@ -50,11 +47,8 @@ Blocks blocks_of(const ConvSizes& s, const PanelTile& tile, const ExtendedDevice
         static_cast<double>(tiles) * static_cast<double>(tile.mr * tile.nv * s.taps());
     const double copy = static_cast<double>(s.group_channels() * one.channel(s)) * kCopyCycles /
                         static_cast<double>(tile.vec);
-    const auto items =
-        static_cast<double>(s.N * s.groups) * static_cast<double>(ceil_div(s.P, one.rows));
-    const auto cores = static_cast<double>(profile.compute_units);
-    const double cycles =
-        (product + copy + kItemCycles) * std::max(std::ceil(items / cores), items / cores + kTail);
+    const auto items = s.N * s.groups * static_cast<std::int64_t>(ceil_div(s.P, one.rows));
+    const double cycles = cycles_of_items(product + copy, items, profile);
     if (best.rows == 0 || cycles < least) best = one, least = cycles;
   }
   return best;
