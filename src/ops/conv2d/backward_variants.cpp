@@ -94,8 +94,7 @@ std::string cannot_flip(const OpCall& call, const ExtendedDeviceProfile&) {
 }
 
 Tensor flipped(const Tensor& w, std::int64_t groups) {
-  ConvSizes s;
-  s.groups = groups, s.K = w.size(0), s.C = w.size(1) * groups, s.R = w.size(2), s.S = w.size(3);
+  const auto s = sizes_of_filters(w, groups);
   const auto to = Tensor::empty(w.queue(), {s.C, s.group_filters(), s.R, s.S}, w.dtype());
   const auto kernel = op_kernel(w.queue(), {kPath, "flip_filters", {bit(w.dtype())}},
                                 [&] { return t_and_acc(w.dtype()); });

@@ -17,6 +17,12 @@ inline ConvSizes sizes_of_data(const OpCall& call) {
   return data_sizes("conv2d_backward_data", call.inputs[0].shape(), call.inputs[1].shape(),
                     call.attributes);
 }
+// Of the filters alone.
+inline ConvSizes sizes_of_filters(const Tensor& w, std::int64_t groups) {
+  ConvSizes s;
+  s.groups = groups, s.K = w.size(0), s.C = w.size(1) * groups, s.R = w.size(2), s.S = w.size(3);
+  return s;
+}
 
 // What follows the sum: of conv2d's inputs.
 struct Epilogue {
@@ -70,6 +76,11 @@ inline void enqueue_items(const Queue& queue, const KernelPtr& kernel, const OpA
 inline bool outgrow_caches(const Tensor& x, const Tensor& y, const ExtendedDeviceProfile& profile) {
   const auto bytes = (x.numel() + y.numel()) * static_cast<std::int64_t>(size_of(x.dtype()));
   return static_cast<std::uint64_t>(bytes) > profile.global_mem_cache_size / 2;
+}
+
+// What a work-item may keep in local memory where that is a core's own cache.
+inline std::int64_t near_elements(const ExtendedDeviceProfile& profile, DType work) {
+  return static_cast<std::int64_t>(profile.local_mem_size / 4 / size_of(work));
 }
 
 // Until the cores are done with `items` work-items of so many cycles: the last ones may leave cores

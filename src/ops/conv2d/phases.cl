@@ -3,10 +3,12 @@
 // do rows. A work-group is one work-item: it copies the rows of dy that its block of dx sees into
 // local memory, padded, row by row all filters of a group. A tile are NC channels x STEP phases x
 // NV vectors of a phase, also of several rows, in registers: whatever some taps see of dy is one
-// vector that all phases and channels use, and the phases leave interleaved. Dimensions: blocks of
-// rows by strips of columns; groups; images. Needs T and ACC, vector_macros; NC, STEP, NV; TAPS,
-// the columns of the filter, of which phase f meets f + FIRST - d * STEP in the vector d of SHIFTS;
-// ELEMENTS of local memory.
+// vector that all phases and channels use, and the phases leave interleaved.
+// Dimensions: blocks of rows by strips of columns; groups; images.
+//
+// Needs T and ACC, vector_macros; NC, STEP, NV; TAPS, the columns of the filter, of which phase f
+// meets f + FIRST - d * STEP in the vector d of SHIFTS; ELEMENTS of local memory; FETCHES, lines of
+// dy that are asked for ahead per row of the filter.
 #include "ops/conv2d/geometry.cl"
 #include "ops/lanes.cl"
 
@@ -60,7 +62,7 @@ __attribute__((reqd_work_group_size(1, 1, 1))) kernel void conv2d_phases(
                   rows + i * line + k * pitch);
     }
   // What the next block, which this core is likely to need next, sees of each filter.
-  const int p_next = i0 + cut.s3 + height, filter = P * Q;
+  const long p_next = i0 + cut.s3 + height, filter = (long)P * Q;
   global const T* next = dy + (p_next < P ? p_next * Q : Kg * filter);
   w += group * ((Cg + NC - 1) / NC) * R * Kg * TAPS * NC;
   for (int c0 = 0; c0 < Cg; c0 += NC, w += (long)R * Kg * TAPS * NC)

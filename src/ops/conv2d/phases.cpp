@@ -1,4 +1,6 @@
 // conv2d_backward_data.phases: how phases.cl is launched.
+#include <algorithm>
+
 #include "base/format.h"
 #include "ops/conv2d/launch.h"
 #include "ops/conv2d/planes.h"
@@ -9,7 +11,7 @@ namespace {
 
 constexpr const char* kPath = "ops/conv2d/phases.cl";
 constexpr std::int64_t kMostRows = 64;      // of a block
-constexpr std::int64_t kFewestFilters = 8;  // fewer sums are done before dy is copied
+constexpr std::int64_t kFewestFilters = 8;  // of stride 1: fewer are what planes.cl is for
 constexpr std::int64_t kCopyVectors = 3;    // that copying a row takes besides its own
 constexpr std::int64_t kMostTaps = 64;      // of a row of the filter: they are unrolled
 
@@ -60,10 +62,6 @@ Tile tile_of(const ConvSizes& s, const ExtendedDeviceProfile& profile, DType dty
   return best;
 }
 
-std::int64_t room(const ExtendedDeviceProfile& profile, DType work) {
-  return static_cast<std::int64_t>(profile.local_mem_size / 4 / size_of(work));
-}
-
 // Vectors and rows of dx in steps of the stride.
 std::int64_t across(const ConvSizes& s, std::int64_t vec) {
   return static_cast<std::int64_t>(ceil_div(s.W, s.stride_w * vec));
@@ -86,7 +84,7 @@ Blocks blocks_of(const ConvSizes& s, const Tile& tile, const ExtendedDeviceProfi
     Blocks one{1, static_cast<std::int64_t>(ceil_div(vectors, strips))};
     for (; one.rows <= std::min(kMostRows, down(s)); ++one.rows) {
       const auto copies = (one.rows + h.shifts - 1) * s.group_filters();
-      if (copies * (one.vectors * tile.vec + w.shifts - 1) > room(profile, work)) break;
+      if (copies * (one.vectors * tile.vec + w.shifts - 1) > near_elements(profile, work)) break;
       const auto tiles = ceil_div(one.rows * one.vectors, tile.vectors);
       const double product = static_cast<double>(tiles) * static_cast<double>(tile.vectors) * terms;
       const double copy = static_cast<double>(copies * (one.vectors + kCopyVectors)) * kCopyCycles;
@@ -102,8 +100,7 @@ Blocks blocks_of(const ConvSizes& s, const Tile& tile, const ExtendedDeviceProfi
 
 // The filters in the order in which tiles of `block` channels take them.
 Tensor blocked(const Tensor& w, std::int64_t groups, std::int64_t block) {
-  ConvSizes s;
-  s.groups = groups, s.K = w.size(0), s.C = w.size(1) * groups, s.R = w.size(2), s.S = w.size(3);
+  const auto s = sizes_of_filters(w, groups);
   const auto blocks = static_cast<std::int64_t>(ceil_div(s.group_channels(), block));
   const auto to = Tensor::empty(w.queue(), {groups * blocks, s.R, s.group_filters(), s.S, block},
                                 compute_dtype(w.dtype()));
@@ -147,7 +144,7 @@ void run(const OpCall& call, const VariantRun&) {
         return t_and_acc(dtype) + vector_macros(dtype, tile.vec) + define("NC", tile.channels) +
                define("STEP", s.stride_w) + define("NV", tile.vectors) + define("TAPS", s.S) +
                define("FIRST", w.first) + define("FETCHES", fetches) + define("SHIFTS", w.shifts) +
-               define("ELEMENTS", room(profile, work));
+               define("ELEMENTS", near_elements(profile, work));
       });
   const auto strips = static_cast<std::int64_t>(ceil_div(across(s, tile.vec), blocks.vectors));
   Cut cut;
@@ -176,8 +173,8 @@ std::string declines(const OpCall& call, const ExtendedDeviceProfile& profile) {
   if (s.is_dilated()) return "dilated: the rows that a phase sees are not neighbours";
   if (s.group_channels() > kFewChannels)
     return fmt::format("{} channels per group are a matrix product", s.group_channels());
-  if (s.group_filters() < kFewestFilters)
-    return fmt::format("{} filters per group are not worth the copies", s.group_filters());
+  if (!s.is_strided() && s.group_filters() < kFewestFilters)
+    return fmt::format("stride 1 and {} filters per group", s.group_filters());
   if (s.S > kMostTaps) return fmt::format("rows of {} taps are not unrolled", s.S);
   const auto tile = tile_of(s, profile, call.dtype());
   if (tile.channels == 0) return fmt::format("{} phases exceed the registers", s.stride_w);

@@ -24,10 +24,6 @@ struct Blocks {
   }
 };
 
-std::int64_t room(const ExtendedDeviceProfile& profile, DType work) {
-  return static_cast<std::int64_t>(profile.local_mem_size / 4 / size_of(work));
-}
-
 std::int64_t vectors_of(const ConvSizes& s, std::int64_t vec) {
   return static_cast<std::int64_t>(ceil_div(s.Q, vec));
 }
@@ -40,7 +36,7 @@ Blocks blocks_of(const ConvSizes& s, const PanelTile& tile, const ExtendedDevice
   one.phase = s.Q + (s.S - 1) * s.dilation_w / s.stride_w + 1;
   double least = 0;
   for (one.rows = 1; one.rows <= std::min(kMostRows, s.P); ++one.rows) {
-    if (s.group_channels() * one.channel(s) > room(profile, work)) break;
+    if (s.group_channels() * one.channel(s) > near_elements(profile, work)) break;
     const auto tiles = ceil_div(one.rows * vectors_of(s, tile.vec), tile.nv) *
                        ceil_div(s.group_filters(), tile.mr);
     const double product =
@@ -64,16 +60,16 @@ void run(const OpCall& call, const VariantRun& with) {
   const auto& y = call.outputs[0];
   const bool streams =
       outgrow_caches(call.inputs[0], y, profile) && dtype == work && s.Q % tile.vec == 0;
-  const auto kernel =
-      op_kernel(call.queue,
-                {kPath,
-                 "conv2d_taps",
-                 {bit(dtype), epilogue.bits(), tile.bits(), s.stride_w, streams ? 1 : 0}},
-                [&] {
-                  return t_and_acc(dtype) + epilogue.defines() + tile.defines(dtype) +
-                         define("STEP_W", s.stride_w) + define("ELEMENTS", room(profile, work)) +
-                         define("MOST_TAPS", kMostTaps) + define("STREAMS", streams ? 1 : 0);
-                });
+  const auto kernel = op_kernel(
+      call.queue,
+      {kPath,
+       "conv2d_taps",
+       {bit(dtype), epilogue.bits(), tile.bits(), s.stride_w, streams ? 1 : 0}},
+      [&] {
+        return t_and_acc(dtype) + epilogue.defines() + tile.defines(dtype) +
+               define("STEP_W", s.stride_w) + define("ELEMENTS", near_elements(profile, work)) +
+               define("MOST_TAPS", kMostTaps) + define("STREAMS", streams ? 1 : 0);
+      });
   const auto geometry = s.geometry();
   const Cut cut{{static_cast<std::int32_t>(blocks.rows), static_cast<std::int32_t>(blocks.phase),
                  static_cast<std::int32_t>(blocks.channel(s)), 0}};
