@@ -110,14 +110,21 @@ static inline void copy_row(global const T* from, int begin, int end, int length
   }
 }
 
+// A row of `width` elements behind `pad` zeros, or before its first -pad elements none of it, as
+// `length` elements; only zeros where it does not exist.
+static inline void copy_padded(global const T* from, int width, int pad, bool exists, int length,
+                               local ACC* to) {
+  const int left = clamp(pad, 0, length), right = clamp(width + pad, left, length);
+  copy_row(from - pad, exists ? left : 0, exists ? right : 0, length, to);
+}
+
 #ifdef STEP_W
 // A row of `width` elements behind `pad` zeros, or only zeros where it does not exist, as STEP_W
 // rows of `phase` elements: every STEP_W-th one from the first, from the second, ...
 static inline void copy_phases(global const T* from, int width, int pad, bool exists, int phase,
                                local ACC* to) {
 #if STEP_W == 1
-  const int left = clamp(pad, 0, phase), right = clamp(width + pad, left, phase);
-  copy_row(from - pad, exists ? left : 0, exists ? right : 0, phase, to);
+  copy_padded(from, width, pad, exists, phase, to);
 #else
   // Elements [begin, end) of each phase are vectors of both, split.
   int begin = 0, end = 0;

@@ -2,6 +2,7 @@
 // result where nothing else is said. Needs T and ACC.
 //   flip_filters      w' (C, K / groups, R, S): turned by 180 degrees, channels and filters swapped
 //   transpose_filters w' (C R S, K / groups) of every group: a 1x1 filter per tap
+//   block_filters     w' (groups, blocks of channels, R, K / groups, S, channels of a block)
 //   col2im            dx from the columns (n, C, R, S, P, Q) that this filter makes of dy
 //   rows_of_x         for parts of `length` pixels of all images: (parts, groups, length, taps)
 //   rows_of_dy        the same pixels of dy as filters: (parts, K, length)
@@ -36,6 +37,21 @@ kernel void transpose_filters(global const T* w, global ACC* to, const long8 at,
   const int Kg = K / GROUPS;
   const long taps = (long)(C / GROUPS) * R * S, tap = i % taps, group = i / taps;
   for (int k = 0; k < Kg; ++k) to[i * Kg + k] = LOAD_T(w, (group * Kg + k) * taps + tap);
+}
+
+// Channels that a block lacks are zero.
+// device(block_filters): CPU
+kernel void block_filters(global const T* w, global ACC* to, const long8 at, const int16 g,
+                          const int block, const long count) {
+  w += at.s0, to += at.s1;
+  const long i = get_global_id(0);
+  if (i >= count) return;
+  GEOMETRY(g);
+  const int Cg = C / GROUPS, Kg = K / GROUPS, blocks = (Cg + block - 1) / block;
+  const long s = i / block % S, k = i / block / S % Kg, r = i / block / S / Kg % R;
+  const long both = i / block / S / Kg / R, group = both / blocks;
+  const int c = (int)(both % blocks * block + i % block);
+  to[i] = c < Cg ? LOAD_T(w, (((group * Kg + k) * Cg + c) * R + r) * S + s) : (ACC)0;
 }
 
 // coalescing(col2im): neighbouring items write neighbouring pixels and read neighbours of each

@@ -14,11 +14,6 @@ constexpr const char* kNaive = "ops/conv2d/backward_naive.cl";
 constexpr const char* kPath = "ops/conv2d/backward.cl";
 constexpr std::int64_t kWorkspace = 64 << 20;  // bytes, where it can be kept that small
 
-ConvSizes sizes_of_data(const OpCall& call) {
-  return data_sizes("conv2d_backward_data", call.inputs[0].shape(), call.inputs[1].shape(),
-                    call.attributes);
-}
-
 ConvSizes sizes_of_weights(const OpCall& call) {
   return weights_sizes("conv2d_backward_weights", call.inputs[0].shape(), call.inputs[1].shape(),
                        call.attributes);
@@ -99,8 +94,7 @@ std::string cannot_flip(const OpCall& call, const ExtendedDeviceProfile&) {
 }
 
 Tensor flipped(const Tensor& w, std::int64_t groups) {
-  ConvSizes s;
-  s.groups = groups, s.K = w.size(0), s.C = w.size(1) * groups, s.R = w.size(2), s.S = w.size(3);
+  const auto s = sizes_of_filters(w, groups);
   const auto to = Tensor::empty(w.queue(), {s.C, s.group_filters(), s.R, s.S}, w.dtype());
   const auto kernel = op_kernel(w.queue(), {kPath, "flip_filters", {bit(w.dtype())}},
                                 [&] { return t_and_acc(w.dtype()); });
@@ -250,7 +244,7 @@ std::vector<OpVariant> backward_data_variants() {
   naive.run = run_data_naive;
   const OpVariant flipped{"conv2d_backward_data.flipped", "", kPath, cannot_flip, run_data_flipped};
   const OpVariant col2im{"conv2d_backward_data.col2im", "", kPath, cannot_col2im, run_data_col2im};
-  return {data_planes_variant(), flipped, col2im, naive};
+  return {data_phases_variant(), data_planes_variant(), flipped, col2im, naive};
 }
 
 std::vector<OpVariant> backward_weights_variants() {

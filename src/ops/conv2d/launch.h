@@ -2,14 +2,27 @@
 // are made of.
 #pragma once
 
+#include <cmath>
+
 #include "ops/conv2d/sizes.h"
 #include "ops/dispatch.h"
 #include "ops/kernels.h"
+#include "ops/panels.h"
 
 namespace netcl::conv {
 
 inline ConvSizes sizes_of_forward(const OpCall& call) {
   return forward_sizes("conv2d", call.inputs[0].shape(), call.inputs[1].shape(), call.attributes);
+}
+inline ConvSizes sizes_of_data(const OpCall& call) {
+  return data_sizes("conv2d_backward_data", call.inputs[0].shape(), call.inputs[1].shape(),
+                    call.attributes);
+}
+// Of the filters alone.
+inline ConvSizes sizes_of_filters(const Tensor& w, std::int64_t groups) {
+  ConvSizes s;
+  s.groups = groups, s.K = w.size(0), s.C = w.size(1) * groups, s.R = w.size(2), s.S = w.size(3);
+  return s;
 }
 
 // What follows the sum: of conv2d's inputs.
@@ -58,6 +71,19 @@ inline void enqueue_items(const Queue& queue, const KernelPtr& kernel, const OpA
   const auto local = clamped_local(kernel, group);
   args.enqueue(queue, kernel, rounded_up(count, static_cast<std::int64_t>(local)), local);
 }
+
+// What a work-item may keep in local memory where that is a core's own cache.
+inline std::int64_t near_elements(const ExtendedDeviceProfile& profile, DType work) {
+  return static_cast<std::int64_t>(profile.local_mem_size / 4 / size_of(work));
+}
+
+// Until the cores are done with `items` work-items of so many cycles.
+inline double cycles_of_items(double cycles, std::int64_t items,
+                              const ExtendedDeviceProfile& profile) {
+  constexpr double kItemCycles = 1000;
+  return (cycles + kItemCycles) * rounds_of(items, profile.compute_units);
+}
+constexpr double kCopyCycles = 8;  // of copying a vector into local memory
 
 std::string nothing_to_sum(const ConvSizes& s);
 // The arguments of a kernel that computes y from all inputs in one go; `geometry` has to live on.

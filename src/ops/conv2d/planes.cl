@@ -1,14 +1,13 @@
 // Convolutions of few channels for CPUs, vectors along the rows of the result: depthwise and thin
-// groups, and with the filter turned around their gradients with respect to x and those of strided
-// convolutions, one launch per phase of the stride. A work-group is one work-item: it copies the
-// rows that its rows of the result see into local memory, padded and split by the phases of
-// STEP_W, then computes TILE_ROWS rows x VECTORS vectors x FILTERS filters at a time in registers.
+// groups, and with the filter turned around their gradients with respect to x. A work-group is one
+// work-item: it copies the rows that its rows of the result see into local memory, padded and split
+// by the phases of STEP_W, then computes TILE_ROWS rows x VECTORS vectors x FILTERS filters at a
+// time in registers.
 // Dimensions: blocks of rows; groups; images.
 // Needs T and ACC, vector_macros, ACTIVATION; FILTER_ROWS x FILTER_COLUMNS taps, STEP_H, STEP_W,
 // DILATION_H, DILATION_W; TILE_ROWS, VECTORS, FILTERS; ELEMENTS of local memory for rows and
-// WEIGHTS for the taps of FILTERS filters; DENSE: the pixels of a row
-// of the result lie side by side; PLAIN: they are stored as they are, in the compute type;
-// DIRECT: x may be read where it lies (planes_direct.cl).
+// WEIGHTS for the taps of FILTERS filters; PLAIN: results are stored as they are, in the compute
+// type; DIRECT: x may be read where it lies (planes_direct.cl).
 #include "ops/conv2d/epilogue.cl"
 #include "ops/lanes.cl"
 
@@ -22,11 +21,10 @@
 
 // size: channels and filters of a group, H and W of x, rows P and columns Q, rows of a block,
 // phase; pad: above and left; groups, has_bias. filter: elements of w between filters, channels,
-// taps down, taps across, groups, and to the first tap. result: between planes, rows, pixels, to
-// the first.
+// taps down, taps across, groups, and to the first tap.
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_planes(
     global const T* x, global const T* w, global const T* b, global T* y RESIDUAL_PARAMETER,
-    const long8 at, const int8 size, const int4 pad, const long8 filter, const long4 result) {
+    const long8 at, const int8 size, const int4 pad, const long8 filter) {
   local ACC rows[ELEMENTS];
   local ACC weights[WEIGHTS];
   x += at.s0, w += at.s1, b += at.s2, y += at.s3;
@@ -40,6 +38,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_planes(
                      (FILTER_ROWS - 1) * DILATION_H + 1;
   const long channel =
       ((size.s6 + TILE_ROWS - 1) * STEP_H + (FILTER_ROWS - 1) * DILATION_H + 1) * pitch;
+  const long area = (long)size.s4 * Q;
   const long plane = n * pad.s2 + group, planes = get_num_groups(2) * pad.s2;
   x += plane * Cg * H * W;
 #if DIRECT
@@ -56,8 +55,6 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_planes(
                   rows + c * channel + (long)i * pitch);
     }
   w += group * filter.s4 + filter.s5;
-  y += result.s3;
-  MOVE_RESIDUAL(result.s3);
   for (int k0 = 0; k0 < Kg; k0 += FILTERS) {
     for (int c = 0; c < Cg; ++c)
       for (int i = 0; i < FILTERS * TAPS; ++i) {
@@ -77,8 +74,8 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_planes(
       for (int i = 0; i < FILTERS * TAPS; ++i) taps[i] = (ACCV)(weights[i]);
 #pragma unroll
       for (int k = 0; k < FILTERS; ++k) biases[k] = (ACCV)(bias[k]);
-      const long to = (plane * Kg + k0) * result.s0;
-      const long2 steps = (long2)(result.s0, result.s1);
+      const long to = (plane * Kg + k0) * area;
+      const long2 steps = (long2)(area, Q);
       MOVE_RESIDUAL(to);
       int q = 0;  // the last vectors overlap those before
       for (; q + VEC < Q && Q >= UNIT; q += UNIT)
@@ -92,7 +89,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_planes(
     }
 #endif
     for (int p = p0; p < p_end; p += TILE_ROWS) {
-      const long tile = ((n * pad.s2 + group) * Kg + k0) * result.s0 + p * result.s1;
+      const long tile = (plane * Kg + k0) * area + (long)p * Q;
       // The next group's rows, which this core is likely to need next.
       for (int j = 0; j < TILE_ROWS * W; j += 64 / (int)sizeof(T))
         FETCH(x + (long)Cg * H * W + (long)p * W + j);
@@ -127,14 +124,14 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_planes(
               }
             }
         }
-#if DENSE && PLAIN
+#if PLAIN
         if (whole) {
 #pragma unroll
           for (int k = 0; k < FILTERS; ++k)
 #pragma unroll
             for (int i = 0; i < TILE_ROWS * VECTORS; ++i)
-              STORE_GLOBAL(sum[k][i], y + tile + k * result.s0 + i / VECTORS * result.s1 + q +
-                                          i % VECTORS * VEC);
+              STORE_GLOBAL(sum[k][i],
+                           y + tile + k * area + i / VECTORS * Q + q + i % VECTORS * VEC);
           continue;
         }
 #endif
@@ -142,15 +139,14 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv2d_planes(
         for (int k = 0; k < FILTERS; ++k)
 #pragma unroll
           for (int i = 0; i < TILE_ROWS; ++i) {
-            const long to = tile + k * result.s0 + i * result.s1 + q * result.s2;
+            const long to = tile + k * area + i * Q + q;
             ACC lanes[UNIT];
 #pragma unroll
             for (int v = 0; v < VECTORS; ++v) STORE_LANES(sum[k][i * VECTORS + v], lanes + v * VEC);
-            if (DENSE && whole) {
+            if (whole) {
               for (int l = 0; l < UNIT; ++l) FINISH(to + l, lanes[l]);
             } else if (k0 + k < Kg && p + i < p_end) {
-              for (int l = start - q; l < min(UNIT, Q - q); ++l)
-                FINISH(to + l * result.s2, lanes[l]);
+              for (int l = start - q; l < min(UNIT, Q - q); ++l) FINISH(to + l, lanes[l]);
             }
           }
       }

@@ -1,5 +1,5 @@
-// How planes.cl is launched: a convolution as it is, or the gradient with respect to x as one
-// convolution of dy per phase of the stride.
+// How planes.cl is launched: a convolution as it is, or the gradient with respect to x as a
+// convolution of dy.
 #include "ops/conv2d/planes.h"
 
 #include "base/format.h"
@@ -21,8 +21,6 @@ struct Planes {
   std::int64_t H = 0, W = 0, P = 0, Q = 0, R = 0, S = 0;
   std::int64_t step_h = 1, step_w = 1, dilation_h = 1, dilation_w = 1, pad_h = 0, pad_w = 0;
   std::array<std::int64_t, 6> filter{};  // between filters, channels, rows, columns, groups; first
-  std::array<std::int64_t, 4> result{};  // between planes, rows, pixels; first
-  bool is_dense() const { return result[2] == 1; }
   // The least and the largest distance from the first tap with which all taps of a row are in x.
   std::int64_t inside_left() const { return pad_w; }
   std::int64_t inside_right() const { return pad_w + W - Q; }
@@ -34,9 +32,6 @@ struct Shape8 {
 struct Shape4 {
   alignas(16) std::array<std::int32_t, 4> values{};
 };
-struct Steps4 {
-  alignas(32) std::array<std::int64_t, 4> values{};
-};
 
 struct Tiles {
   std::int64_t vec = 0, vectors = 1, filters = 1, phase = 0, rows = 0, elements = 0, weights = 0;
@@ -47,8 +42,8 @@ std::int32_t int32(std::int64_t value) { return static_cast<std::int32_t>(value)
 
 // Whether x is read where it lies: one channel, whose taps stay in registers.
 bool is_direct(const Planes& v, std::int64_t vec, std::int64_t filters, bool many_registers) {
-  return v.channels == 1 && v.step_h == 1 && v.step_w == 1 && v.dilation_h == 1 && v.is_dense() &&
-         v.Q >= vec && v.R * v.S > 0 && v.inside_left() <= vec &&
+  return v.channels == 1 && v.step_h == 1 && v.step_w == 1 && v.dilation_h == 1 && v.Q >= vec &&
+         v.R * v.S > 0 && v.inside_left() <= vec &&
          (v.S - 1) * v.dilation_w - v.inside_right() <= vec &&
          filters * v.R * v.S <= (many_registers ? 25 : 9);
 }
@@ -108,7 +103,7 @@ void launch(const Planes& v, const OpCall& call, const Epilogue& epilogue) {
       {kPath,
        "conv2d_planes",
        {bit(dtype), epilogue.bits(), tiles.vec, tiles.vectors, tiles.filters, tiles.elements, v.R,
-        v.S, v.step_h, v.step_w, v.dilation_h, v.dilation_w, v.is_dense(), tiles.direct,
+        v.S, v.step_h, v.step_w, v.dilation_h, v.dilation_w, tiles.direct,
         tiles.direct ? v.inside_left() : 0, tiles.direct ? v.inside_right() : 0}},
       [&] {
         return t_and_acc(dtype) + vector_macros(dtype, tiles.vec) + epilogue.defines() +
@@ -117,24 +112,21 @@ void launch(const Planes& v, const OpCall& call, const Epilogue& epilogue) {
                define("DILATION_H", v.dilation_h) + define("DILATION_W", v.dilation_w) +
                define("TILE_ROWS", kTileRows) + define("FILTERS", tiles.filters) +
                define("VECTORS", tiles.vectors) + define("ELEMENTS", tiles.elements) +
-               define("WEIGHTS", tiles.weights) + define("DENSE", v.is_dense()) +
-               define("PLAIN", plain) + define("DIRECT", tiles.direct) +
-               define("INSIDE_LEFT", v.inside_left()) + define("INSIDE_RIGHT", v.inside_right()) +
-               mask_macros(dtype, tiles.vec);
+               define("WEIGHTS", tiles.weights) + define("PLAIN", plain) +
+               define("DIRECT", tiles.direct) + define("INSIDE_LEFT", v.inside_left()) +
+               define("INSIDE_RIGHT", v.inside_right()) + mask_macros(dtype, tiles.vec);
       });
   const Shape8 size{{int32(v.channels), int32(v.filters), int32(v.H), int32(v.W), int32(v.P),
                      int32(v.Q), int32(tiles.rows), int32(tiles.phase)}};
   const Shape4 pad{{int32(v.pad_h), int32(v.pad_w), int32(v.groups), epilogue.has_bias()}};
   Long8 filter;
   std::copy(v.filter.begin(), v.filter.end(), filter.values.begin());
-  const Steps4 result{v.result};
   OpArgs args;
   args.tensor(call.inputs[0]).tensor(call.inputs[1]).tensor(epilogue.bias_or(call.inputs[1]));
   epilogue.add_results(args, call.outputs[0])
       .by_value(&size, sizeof size)
       .by_value(&pad, sizeof pad)
       .by_value(&filter, sizeof filter)
-      .by_value(&result, sizeof result)
       .enqueue(call.queue, kernel,
                {static_cast<std::int64_t>(ceil_div(v.P, tiles.rows)), v.groups, v.images},
                {1, 1, 1});
@@ -150,7 +142,6 @@ Planes planes_of(const ConvSizes& s) {
   v.step_h = s.stride_h, v.step_w = s.stride_w, v.pad_h = s.padding_h, v.pad_w = s.padding_w;
   v.dilation_h = s.dilation_h, v.dilation_w = s.dilation_w;
   v.filter = {s.taps(), s.R * s.S, s.S, 1, s.group_filters() * s.taps(), 0};
-  v.result = {s.pixels(), s.Q, 1, 0};
   return v;
 }
 
@@ -167,68 +158,32 @@ void run(const OpCall& call, const VariantRun&) {
 
 // ---- dx
 
-ConvSizes sizes_of_data(const OpCall& call) {
-  return data_sizes("conv2d_backward_data", call.inputs[0].shape(), call.inputs[1].shape(),
-                    call.attributes);
-}
-
-// Along one axis, of the places of x that are `offset` behind a multiple of the stride: how many
-// they are, the taps that reach them (every stride-th from `first`), and where in dy they start.
-struct Phase {
-  std::int64_t places = 0, taps = 0, first = 0, pad = 0;
-  Phase(std::int64_t offset, std::int64_t size, std::int64_t filter, std::int64_t stride,
-        std::int64_t padding, std::int64_t dilation) {
-    places = (size - offset + stride - 1) / stride;
-    first = (offset + padding) % stride;
-    taps = first < filter ? (filter - first + stride - 1) / stride : 0;
-    pad = (taps - 1) * dilation - (offset + padding) / stride;
-  }
-};
-
 // The filter turned around: its last tap is the first that a place of x meets in dy.
-Planes planes_of_phase(const ConvSizes& s, const Phase& h, const Phase& w, std::int64_t from) {
+Planes planes_of_data(const ConvSizes& s) {
   Planes v;
   v.images = s.N, v.groups = s.groups, v.channels = s.group_filters();
   v.filters = s.group_channels();
-  v.H = s.P, v.W = s.Q, v.P = h.places, v.Q = w.places, v.R = h.taps, v.S = w.taps;
-  v.pad_h = h.pad, v.pad_w = w.pad;
+  v.H = s.P, v.W = s.Q, v.P = s.H, v.Q = s.W, v.R = s.R, v.S = s.S;
+  v.pad_h = (s.R - 1) * s.dilation_h - s.padding_h;
+  v.pad_w = (s.S - 1) * s.dilation_w - s.padding_w;
   v.dilation_h = s.dilation_h, v.dilation_w = s.dilation_w;
-  const auto last =
-      (h.first + (h.taps - 1) * s.stride_h) * s.S + w.first + (w.taps - 1) * s.stride_w;
-  v.filter = {s.R * s.S, s.taps(), -s.stride_h * s.S, -s.stride_w, s.group_filters() * s.taps(),
-              last};
-  v.result = {s.H * s.W, s.stride_h * s.W, s.stride_w, from};
+  v.filter = {s.R * s.S, s.taps(), -s.S, -1, s.group_filters() * s.taps(), s.R * s.S - 1};
   return v;
 }
-
-template <class F>
-void for_phases(const ConvSizes& s, F&& f) {
-  for (std::int64_t i = 0; i < std::min(s.stride_h, s.H); ++i)
-    for (std::int64_t j = 0; j < std::min(s.stride_w, s.W); ++j)
-      f(planes_of_phase(s, {i, s.H, s.R, s.stride_h, s.padding_h, s.dilation_h},
-                        {j, s.W, s.S, s.stride_w, s.padding_w, s.dilation_w}, i * s.W + j));
-}
-
-constexpr std::int64_t kFewChannels = 8;  // more are a matrix product
 
 std::string data_declines(const OpCall& call, const ExtendedDeviceProfile& profile) {
   if (!profile.is_cpu) return "not a CPU: a work-group would be one work-item";
   const auto s = sizes_of_data(call);
   if (s.pixels() == 0 || s.K == 0) return "dy is empty";
-  if (s.is_strided() && s.is_dilated()) return "strided and dilated";
-  if (s.stride_h * s.stride_w > 9) return "a launch for each of more than 9 phases";
+  if (s.is_strided()) return fmt::format("stride ({}, {}), not 1", s.stride_h, s.stride_w);
   if (s.group_channels() > kFewChannels)
     return fmt::format("{} channels per group are a matrix product", s.group_channels());
-  std::string why_not;
-  for_phases(s, [&](const Planes& v) {
-    if (why_not.empty()) why_not = cannot(v, profile, call.dtype());
-  });
-  return why_not;
+  return cannot(planes_of_data(s), profile, call.dtype());
 }
 
 void run_data(const OpCall& call, const VariantRun&) {
-  const Epilogue epilogue{call.has(2) ? call.inputs[2] : Tensor(), {}, 0};
-  for_phases(sizes_of_data(call), [&](const Planes& v) { launch(v, call, epilogue); });
+  launch(planes_of_data(sizes_of_data(call)), call,
+         {call.has(2) ? call.inputs[2] : Tensor(), {}, 0});
 }
 
 }  // namespace

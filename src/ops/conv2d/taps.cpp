@@ -12,7 +12,6 @@ constexpr const char* kPath = "ops/conv2d/taps.cl";
 constexpr std::int64_t kMostTaps = 512;  // more channels are a matrix product
 constexpr std::int64_t kMostRows = 64;   // of a block
 constexpr double kFullLanes = 0.85;      // of the vectors of a row: fewer, and packing costs less
-constexpr double kItemCycles = 1000, kCopyCycles = 8;
 
 struct alignas(16) Cut {
   std::array<std::int32_t, 4> values{};
@@ -26,10 +25,6 @@ struct Blocks {
   }
 };
 
-std::int64_t room(const ExtendedDeviceProfile& profile, DType work) {
-  return static_cast<std::int64_t>(profile.local_mem_size / 4 / size_of(work));
-}
-
 std::int64_t vectors_of(const ConvSizes& s, std::int64_t vec) {
   return static_cast<std::int64_t>(ceil_div(s.Q, vec));
 }
@@ -42,7 +37,7 @@ Blocks blocks_of(const ConvSizes& s, const PanelTile& tile, const ExtendedDevice
   one.phase = s.Q + (s.S - 1) * s.dilation_w / s.stride_w + 1;
   double least = 0;
   for (one.rows = 1; one.rows <= std::min(kMostRows, s.P); ++one.rows) {
-    if (s.group_channels() * one.channel(s) > room(profile, work)) break;
+    if (s.group_channels() * one.channel(s) > near_elements(profile, work)) break;
     const auto tiles = ceil_div(one.rows * vectors_of(s, tile.vec), tile.nv) *
                        ceil_div(s.group_filters(), tile.mr);
     const double product =
@@ -50,7 +45,7 @@ Blocks blocks_of(const ConvSizes& s, const PanelTile& tile, const ExtendedDevice
     const double copy = static_cast<double>(s.group_channels() * one.channel(s)) * kCopyCycles /
                         static_cast<double>(tile.vec);
     const auto items = s.N * s.groups * static_cast<std::int64_t>(ceil_div(s.P, one.rows));
-    const double cycles = (product + copy + kItemCycles) * rounds_of(items, profile.compute_units);
+    const double cycles = cycles_of_items(product + copy, items, profile);
     if (best.rows == 0 || cycles < least) best = one, least = cycles;
   }
   return best;
@@ -66,16 +61,16 @@ void run(const OpCall& call, const VariantRun& with) {
   const auto& y = call.outputs[0];
   const bool streams = outgrow_caches(call.inputs[0].nbytes() + y.nbytes(), profile) &&
                        dtype == work && s.Q % tile.vec == 0;
-  const auto kernel =
-      op_kernel(call.queue,
-                {kPath,
-                 "conv2d_taps",
-                 {bit(dtype), epilogue.bits(), tile.bits(), s.stride_w, streams ? 1 : 0}},
-                [&] {
-                  return t_and_acc(dtype) + epilogue.defines() + tile.defines(dtype) +
-                         define("STEP_W", s.stride_w) + define("ELEMENTS", room(profile, work)) +
-                         define("MOST_TAPS", kMostTaps) + define("STREAMS", streams ? 1 : 0);
-                });
+  const auto kernel = op_kernel(
+      call.queue,
+      {kPath,
+       "conv2d_taps",
+       {bit(dtype), epilogue.bits(), tile.bits(), s.stride_w, streams ? 1 : 0}},
+      [&] {
+        return t_and_acc(dtype) + epilogue.defines() + tile.defines(dtype) +
+               define("STEP_W", s.stride_w) + define("ELEMENTS", near_elements(profile, work)) +
+               define("MOST_TAPS", kMostTaps) + define("STREAMS", streams ? 1 : 0);
+      });
   const auto geometry = s.geometry();
   const Cut cut{{static_cast<std::int32_t>(blocks.rows), static_cast<std::int32_t>(blocks.phase),
                  static_cast<std::int32_t>(blocks.channel(s)), 0}};
