@@ -68,7 +68,7 @@ test-dev test-asan test-tsan test-cpu-only: test-%: build/%/build.ninja
 	$(call test_preset,$*)
 
 test-dev:  ## build and test the dev preset (inner loop)
-test-asan:  ## tests under AddressSanitizer and UndefinedBehaviorSanitizer
+test-asan:  ## tests under AddressSanitizer and UndefinedBehaviorSanitizer (installs clang-14)
 test-tsan:  ## tests under ThreadSanitizer
 test-cpu-only:  ## tests of the build without OpenCL
 
@@ -128,9 +128,10 @@ fuzz: build/fuzz/build.ninja  ## libFuzzer over every reader, FUZZ_SECONDS=600 f
 	$(call say,fuzz)
 	@cmake --build --preset fuzz
 	@scripts/fuzz.py --seconds $(FUZZ_SECONDS) $(FUZZ)
-build/fuzz/build.ninja: | fuzz-packages
-.PHONY: fuzz-packages
-fuzz-packages:
+# clang has libFuzzer, and compiles for AddressSanitizer and UndefinedBehaviorSanitizer together sooner than g++.
+build/fuzz/build.ninja build/asan/build.ninja: | clang-packages
+.PHONY: clang-packages
+clang-packages:
 	$(call packages,clang-14 libomp-14-dev libclang-rt-14-dev)
 
 test-oclgrind: build  ## every kernel in Oclgrind: races, uninitialised values, bounds (slow; installs oclgrind)

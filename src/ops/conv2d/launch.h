@@ -2,8 +2,6 @@
 // are made of.
 #pragma once
 
-#include <cmath>
-
 #include "ops/conv2d/sizes.h"
 #include "ops/dispatch.h"
 #include "ops/kernels.h"

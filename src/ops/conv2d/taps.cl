@@ -71,7 +71,7 @@ __attribute__((reqd_work_group_size(1, 1, 1))) kernel void conv2d_taps(
         ACCV values[NV];
 #pragma unroll
         for (int j = 0; j < NV; ++j) values[j] = LOAD_LOCAL(from_x[j] + begin);
-        ADD_TERM(&sum, from, k, values)
+        ADD_TERM(&sum, from, k, values, NV)
       }
 #pragma unroll
       for (int i = 0; i < MR; ++i) {

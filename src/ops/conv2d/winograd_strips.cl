@@ -32,7 +32,7 @@ __attribute__((reqd_work_group_size(1, 1, 1))) kernel void winograd_strips(
 #pragma unroll
       for (int j = 0; j < NV; ++j) values[j] = LOAD_GLOBAL(v + c * size.s2 + j * VEC);
       FETCH(block + (c + TERMS_AHEAD_OF_MEMORY) * VEC);
-      ADD_TERM(&sum, from, c * VEC, values)
+      ADD_TERM(&sum, from, c * VEC, values, NV)
     }
     FOR_TILE(i, j) {
       if (k + i < K) STORE_GLOBAL(sum.of[i][j], m + (k + i) * size.s2 + j * VEC);
