@@ -5,6 +5,8 @@ the reports in its log are counted; kernels with planted mistakes prove that the
 
     oclgrind.py [--samples N] [--limit SECONDS] [--jobs N] [OP...]
 
+Every kernel runs as on a GPU, which is what netcl takes Oclgrind's device for, and as on a CPU.
+
 Oclgrind is an interpreter: each kernel of an op runs in its first dtype on the N samples of the
 self-test that are nearest to 200 elements, one of them as views; a kernel that declines these gets others.
 A run that was interrupted goes on. Logs: build/oclgrind."""
@@ -142,17 +144,26 @@ class OpRun:
                     return some
         return []
 
+    def uninitialised(self, kernel, cases, cpu):
+        """What it keeps about these values is wrong for memory that another case had before: a process for each."""
+        for number, case in enumerate(cases):
+            if self.op not in (NO_VIEWS if "@views" in case else ONLY_VIEWS):
+                self.process("uninitialised", f"{kernel.split('/')[1]}-{number}{'-cpu' if cpu else ''}", [case], cpu)
+
     def run(self):
         chosen = {kernel: first_of(cases, self.samples) for kernel, cases in self.kernels.items()}
         self.races("all", [case for cases in chosen.values() for case in cases])
         for kernel, cases in self.kernels.items():
             if not self.runs.get(kernel) and not self.result["unfinished"]:
                 chosen[kernel] = self.find_cases(kernel, cases)
-        # What it keeps about uninitialised values is wrong for memory that another case had before: a process for each.
-        for kernel in self.runs:
-            for number, case in enumerate(chosen[kernel]):
-                if self.op not in (NO_VIEWS if "@views" in case else ONLY_VIEWS):
-                    self.process("uninitialised", f"{kernel.split('/')[1]}-{number}", [case], kernel in self.cpu)
+        ran = [kernel for kernel in self.kernels if self.runs.get(kernel)]
+        # The same name stands for other code on a CPU: vectors, one item for many rows or elements.
+        again = [case for kernel in ran if kernel not in self.cpu for case in chosen[kernel]]
+        if again:
+            self.races("all-cpu", again, cpu=True)
+        for kernel in ran:
+            for cpu in (True,) if kernel in self.cpu else (False, True):
+                self.uninitialised(kernel, chosen[kernel], cpu)
         self.result["kernels"] = sum(1 for count in self.runs.values() if count)
         self.result["cases"] = sum(self.runs.values())
         self.result["not run"] = [kernel for kernel in self.kernels if not self.runs.get(kernel)]
