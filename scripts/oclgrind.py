@@ -5,7 +5,8 @@ the reports in its log are counted; kernels with planted mistakes prove that the
 
     oclgrind.py [--samples N] [--limit SECONDS] [--jobs N] [OP...]
 
-Every kernel runs as on a GPU, which is what netcl takes Oclgrind's device for, and as on a CPU.
+Kernels run as on a GPU, which is what netcl takes Oclgrind's device for; those that decline there, and what would be
+chosen on a CPU, run as on one.
 
 Oclgrind is an interpreter: each kernel of an op runs in its first dtype on the N samples of the
 self-test that are nearest to 200 elements, one of them as views; a kernel that declines these gets others.
@@ -93,7 +94,7 @@ def by_op(ids):
     groups, dtypes = {}, {}
     for one in ids:
         op, kernel, dtype, _ = one.split("/", 3)
-        if kernel not in lab.NO_KERNELS and lab.elements(one) > 0 and dtypes.setdefault((op, kernel), dtype) == dtype:
+        if kernel != "gradient" and lab.elements(one) > 0 and dtypes.setdefault((op, kernel), dtype) == dtype:
             groups.setdefault(op, {}).setdefault(f"{op}/{kernel}", []).append(one)
     return {op: {kernel: lab.near(cases, 200) for kernel, cases in kernels.items()} for op, kernels in groups.items()}
 
@@ -107,7 +108,9 @@ class OpRun:
     """The kernels of an op, each on samples that it is for."""
 
     def __init__(self, op, kernels, samples, limit):
-        self.op, self.kernels, self.samples, self.limit = op, kernels, samples, limit
+        self.op, self.samples, self.limit = op, samples, limit
+        self.kernels = {kernel: cases for kernel, cases in kernels.items() if kernel != f"{op}/auto"}
+        self.chosen_by_netcl = kernels.get(f"{op}/auto", [])
         self.runs = {}  # kernel -> number of cases that it did not decline
         self.cpu = set()  # kernels that run on CPUs only
         self.result = {"op": op, "cases": 0, "kernels": 0, "passed": 0, "failed": 0, "declined": 0, "reports": [],
@@ -150,6 +153,13 @@ class OpRun:
             if self.op not in (NO_VIEWS if "@views" in case else ONLY_VIEWS):
                 self.process("uninitialised", f"{kernel.split('/')[1]}-{number}{'-cpu' if cpu else ''}", [case], cpu)
 
+    def as_on_a_cpu(self):
+        """What is chosen there: a name that ran before may stand for other code, with vectors and few items."""
+        cases = first_of(self.chosen_by_netcl, self.samples)
+        if cases:
+            self.races("auto-cpu", cases, cpu=True)
+            self.uninitialised(f"{self.op}/auto", cases, cpu=True)
+
     def run(self):
         chosen = {kernel: first_of(cases, self.samples) for kernel, cases in self.kernels.items()}
         self.races("all", [case for cases in chosen.values() for case in cases])
@@ -157,14 +167,10 @@ class OpRun:
             if not self.runs.get(kernel) and not self.result["unfinished"]:
                 chosen[kernel] = self.find_cases(kernel, cases)
         ran = [kernel for kernel in self.kernels if self.runs.get(kernel)]
-        # The same name stands for other code on a CPU: vectors, one item for many rows or elements.
-        again = [case for kernel in ran if kernel not in self.cpu for case in chosen[kernel]]
-        if again:
-            self.races("all-cpu", again, cpu=True)
         for kernel in ran:
-            for cpu in (True,) if kernel in self.cpu else (False, True):
-                self.uninitialised(kernel, chosen[kernel], cpu)
-        self.result["kernels"] = sum(1 for count in self.runs.values() if count)
+            self.uninitialised(kernel, chosen[kernel], kernel in self.cpu)
+        self.as_on_a_cpu()
+        self.result["kernels"] = len(ran)
         self.result["cases"] = sum(self.runs.values())
         self.result["not run"] = [kernel for kernel in self.kernels if not self.runs.get(kernel)]
         return self.result
