@@ -101,7 +101,7 @@ TEST(Saving, AFullDiskKeepsThePreviousFile) {
     for (const auto limit :
          {std::size_t{0}, std::size_t{20}, before.size() / 2, before.size() - 1}) {
       const test::FileSizeLimit full(limit);
-      const auto message = message_of<FileError>([&] { save(dir / "f"); });
+      const auto message = message_of<FileError>([&, &save = save] { save(dir / "f"); });
       EXPECT_NE(message.find(dir / "f"), std::string::npos) << name << ": " << message;
       EXPECT_NE(message.find("File too large"), std::string::npos) << name << ": " << message;
     }

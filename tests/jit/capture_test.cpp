@@ -260,7 +260,7 @@ TEST(Capture, reading_on_the_host_keeps_it_eager) {
         {[](const Tensor& x) { return x.to_string().empty() ? 0.0 : x.item(); }, "to_string()"}};
     for (const auto& [read, name] : readers) {
       int runs = 0;
-      CapturedStep step([&](const Tensors& in) -> Tensors {
+      CapturedStep step([&, &read = read](const Tensors& in) -> Tensors {
         ++runs;
         const double scale = read(ops::sum(in[0]));
         return {in[0] * scale};

@@ -28,7 +28,8 @@ double value_of(nn::Module& model, const Tensor& x) {
 }
 
 void compare(nn::Module& model, const Tensor& x, const nn::NamedTensor& one) {
-  const auto& [name, tensor] = one;
+  const auto& name = one.name;
+  const auto& tensor = one.tensor;
   ASSERT_TRUE(tensor.grad()) << name;
   const auto grads = tensor.grad().to_vector<double>(), values = tensor.to_vector<double>();
   for (std::size_t probe = 0; probe < std::min<std::size_t>(values.size(), 4); ++probe) {
