@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "netcl/program_cache.h"
 #include "netcl/train.h"
 #include "support/devices.h"
 #include "support/errors.h"
@@ -101,6 +102,24 @@ TEST(Normalisation, IsMeasuredPerChannel) {
   EXPECT_FLOAT_EQ(result.deviation[0], 0.5f);
   EXPECT_FLOAT_EQ(result.mean[1], 0.2f);
   EXPECT_FLOAT_EQ(result.deviation[1], 1.0f);  // constant
+}
+
+// A first start compiles only what trains.
+TEST(MakeModel, IsProbedAndInitialisedWithoutKernels) {
+  NETCL_NEED_OPENCL();
+  const ActiveDevice active("opencl");
+  const auto asked = [] {
+    const auto stats = program_cache_stats();
+    return stats.compiled + stats.disk_hits + stats.memory_hits;
+  };
+  for (const auto* name : {"mlp", "cnn"}) {
+    const auto before = asked();
+    const auto model = make_model(name, 1, 28, 28, 10);
+    EXPECT_EQ(asked(), before) << name;
+    // The probe left nothing behind: the model computes.
+    const auto x = Tensor::full({2, 1, 28, 28}, 0.5);
+    EXPECT_TRUE(std::isfinite(ops::sum((*model)(x)).item())) << name;
+  }
 }
 
 TEST(MakeModel, HasTheLayersOfItsName) {
