@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <regex>
 
 #include "netcl/selftest.h"
@@ -60,6 +62,21 @@ TEST(VectorLanes, RowsHaveNoLongerOnes) {
   EXPECT_EQ(vec("pocl_3_0_epyc", DType::float32), "float8");
   EXPECT_EQ(vec("pocl_3_0_epyc", DType::float16), "float8");
   EXPECT_EQ(vec("pocl_3_0_epyc", DType::float64), "double4");
+}
+
+// A long vector that is written out would not follow the driver. Elements of one may be read.
+TEST(VectorLanes, KernelsDoNotWriteLongOnesOut) {
+  const std::filesystem::path sources(NETCL_SOURCE_DIR);
+  const std::regex whole("v(load|store)(8|16)\\(");
+  std::vector<std::string> found;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(sources)) {
+    if (entry.path().extension() != ".cl") continue;
+    std::ifstream file(entry.path());
+    const std::string text(std::istreambuf_iterator<char>(file), {});
+    if (std::regex_search(text, whole))
+      found.push_back(std::filesystem::relative(entry.path(), sources).string());
+  }
+  EXPECT_EQ(found, std::vector<std::string>{"optim/multi_tensor.cl"});  // loads, then elements
 }
 
 // Behind the layer the kernels have short vectors, elsewhere those of the device.

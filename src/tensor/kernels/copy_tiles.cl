@@ -11,9 +11,10 @@ __kernel void copy_tiles(__global const T* src, __global T* dst, ulong tiles, lo
   long rest = (long)get_global_id(0);
   if (rest >= (long)tiles) return;
   long size[8], to[8], from[8];
-  vstore8(sizes, 0, size);
-  vstore8(dst_strides, 0, to);
-  vstore8(src_strides, 0, from);
+  // Halves: PoCL 3.0 cannot store 64 bytes at once on some processors.
+  vstore4(sizes.lo, 0, size), vstore4(sizes.hi, 0, size + 4);
+  vstore4(dst_strides.lo, 0, to), vstore4(dst_strides.hi, 0, to + 4);
+  vstore4(src_strides.lo, 0, from), vstore4(src_strides.hi, 0, from + 4);
   const long first0 = rest % tile.s2 * tile.s0;
   rest /= tile.s2;
   const long first1 = rest % tile.s3 * tile.s1;
