@@ -154,11 +154,11 @@ class OpRun:
                 self.process("uninitialised", f"{kernel.split('/')[1]}-{number}{'-cpu' if cpu else ''}", [case], cpu)
 
     def as_on_a_cpu(self):
-        """What is chosen there: a name that ran before may stand for other code, with vectors and few items."""
+        """What is chosen there: a name that ran before may stand for other code, with vectors and few items. For races
+        and bounds alone: the upper half of a float16, x.hi, counts as uninitialised."""
         cases = first_of(self.chosen_by_netcl, self.samples)
         if cases:
             self.races("auto-cpu", cases, cpu=True)
-            self.uninitialised(f"{self.op}/auto", cases, cpu=True)
 
     def run(self):
         chosen = {kernel: first_of(cases, self.samples) for kernel, cases in self.kernels.items()}
