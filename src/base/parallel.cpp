@@ -13,7 +13,9 @@
 
 namespace netcl {
 
-#ifdef _OPENMP
+// LLVM's runtime (libomp) begins anew in a forked child by itself, and hangs when it is asked for
+// anything before it has.
+#if defined(_OPENMP) && !defined(KMP_VERSION_MAJOR)
 namespace {
 // A forked child has none of the threads, and libgomp would wait for them for ever. With one thread
 // it asks for none. Threads that the child starts itself have OpenMP threads of their own.
