@@ -172,6 +172,7 @@ class Primitive {
 // Primitives stay when they are replaced: their ops may be recorded anywhere.
 struct Registry {
   std::shared_mutex mutex;
+  std::vector<std::unique_ptr<Primitive>> ever;
   std::map<std::string, Primitive*, std::less<>> by_name;
 };
 
@@ -218,7 +219,7 @@ void register_primitive(AutogradPrimitive primitive, bool replace) {
                        "unregister_primitive first",
                        name);
   made->set_plain(&register_op(std::move(op), all.by_name.contains(name)));
-  all.by_name[name] = made.release();
+  all.by_name[name] = all.ever.emplace_back(std::move(made)).get();
 }
 
 void register_primitive(const std::string& name, PrimitiveForward forward,
