@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "bench/cases.h"
+#include "device/vector_unit.h"
 #include "netcl/autograd.h"
 #include "netcl/capabilities.h"
 #include "netcl/capture.h"
@@ -253,7 +254,7 @@ Work limit(const DeviceHandle& device, const std::string& kind) {
   const auto queue = device.queue;
   if (kind == "limit_fma") {
     const auto& profile = device_profile(queue);
-    const auto width = std::clamp<std::int64_t>(profile.native_vector_width_float, 4, 16);
+    const auto width = detail::vector_unit_floats(profile);
     // A CPU would run a group of all items on one core.
     const WorkSize local = profile.is_cpu ? WorkSize{1} : WorkSize{};
     const auto program = limit_program(queue, kind, fma_source(width));

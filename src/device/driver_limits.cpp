@@ -20,13 +20,18 @@ Version version_of(std::string_view text) {
   return version;
 }
 
+bool is_pocl(const ExtendedDeviceProfile& profile) {
+  return profile.platform_name == "Portable Computing Language";
+}
+
 }  // namespace
 
 std::int64_t max_vector_bytes(const ExtendedDeviceProfile& profile) {
-  const bool takes_amd_for_older = profile.platform_name == "Portable Computing Language" &&
-                                   profile.vendor == "AuthenticAMD" &&
+  const bool takes_amd_for_older = is_pocl(profile) && profile.vendor == "AuthenticAMD" &&
                                    version_of(profile.driver_version) < Version{3, 1};
   return takes_amd_for_older ? 32 : 128;
 }
+
+bool keeps_programs_itself(const ExtendedDeviceProfile& profile) { return is_pocl(profile); }
 
 }  // namespace netcl::detail

@@ -13,6 +13,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "cl/state.h"
+#include "device/driver_limits.h"
 #include "kernel/binary_store.h"
 #include "kernel/build_log.h"
 #include "kernel/driver_options.h"
@@ -182,7 +183,8 @@ ProgramPtr load_from_disk(const Request& request) {
 
 bool keeps_binaries(const ExtendedDeviceProfile& profile) {
   const auto asked = env::text("NETCL_CACHE_BINARIES");
-  return asked == "auto" ? !keeps_programs_itself(profile) : env::flag("NETCL_CACHE_BINARIES");
+  return asked == "auto" ? !detail::keeps_programs_itself(profile)
+                         : env::flag("NETCL_CACHE_BINARIES");
 }
 
 void store_on_disk(const Request& request, const CompiledProgram& program) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "device/vector_unit.h"
 #include "kernel/selector_problem.h"
 
 namespace netcl::detail {
@@ -120,7 +121,7 @@ void configure_register_tiled_amd(const RuleInput& input, KernelConfig& config) 
 // As many accumulators as leave room for the operands: 24 of 32 registers, 12 of the 16 that CPUs
 // with vectors of 8 floats have.
 void configure_packed(const RuleInput& input, KernelConfig& config) {
-  const auto width = std::clamp(static_cast<int>(input.profile.native_vector_width_float), 4, 16);
+  const auto width = static_cast<int>(detail::vector_unit_floats(input.profile));
   config.vector_width = width;
   config.tile_m = width == 8 ? 6 : 8;
   config.tile_n = (width == 8 ? 2 : 3) * width;

@@ -5,6 +5,7 @@
 #include "base/env.h"
 #include "base/format.h"
 #include "device/strategy.h"
+#include "device/vector_unit.h"
 #include "kernel/selector_config.h"
 #include "kernel/selector_problem.h"
 
@@ -231,7 +232,7 @@ Why conv2d_winograd(Input in) {
 // Tiles of 2x2 results in full vectors, with 16 products for each in the place of nine for each
 // pixel; the filters to be read become larger than they are, too.
 bool small_tiles_pay(const Conv2dSizes& s, const ExtendedDeviceProfile& profile) {
-  const auto lanes = std::clamp<std::int64_t>(profile.native_vector_width_float, 4, 16);
+  const auto lanes = detail::vector_unit_floats(profile);
   const auto vectors = [&](std::int64_t count) { return (count + lanes - 1) / lanes; };
   const auto tiles = s.N * ((s.out_h() + 1) / 2) * ((s.out_w() + 1) / 2);
   return 16 * vectors(tiles) * 4 <= 9 * vectors(s.N * s.out_h() * s.out_w()) * 3;

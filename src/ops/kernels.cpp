@@ -115,9 +115,10 @@ std::string vector_macros(DType dtype, std::int64_t vec) {
   auto text = define("VEC", vec) + define("ACCV", fmt::format("{}{}", acc, vec)) +
               fmt::format("#define VLOAD(j, p) vload{}(j, p)\n", vec) +
               fmt::format("#define STORE_LANES(v, p) vstore{}(v, 0, p)\n", vec);
-  text += dtype == DType::float16
-              ? half_vectors() + fmt::format("#define LOADV(p, i) load_halves{}((p) + (i))\n", vec)
-              : fmt::format("#define LOADV(p, i) vload{}(0, (p) + (i))\n", vec);
+  text +=
+      dtype == DType::float16 && vec > 1
+          ? half_vectors(vec) + fmt::format("#define LOADV(p, i) load_halves{}((p) + (i))\n", vec)
+          : fmt::format("#define LOADV(p, i) vload{}(0, (p) + (i))\n", vec);
   // One rounding instead of two, and one instruction.
   text += is_floating(dtype) ? "#define MULTIPLY_ADD(x, y, z) fma(x, y, z)\n"
                              : "#define MULTIPLY_ADD(x, y, z) ((x) * (y) + (z))\n";

@@ -26,30 +26,30 @@ inline constexpr const char* kMemoryHints =
     "#ifndef FETCH\n#define FETCH(p) ((void)0)\n#endif\n"
     "#ifndef STREAM\n#define STREAM(v, p) *(p) = (v)\n#endif\n";
 
-// load_halves<n>(p) and store_halves<n>(v, p), wherever they lie: PoCL takes the vectors of
-// vload_half for aligned. There bits are moved as integers, which it takes as they are.
-// May be given more than once.
-inline std::string half_vectors() {
-  std::string text = "#ifndef HALF_VECTORS\n#define HALF_VECTORS\n";
-  for (const int n : {2, 4, 8, 16})
-    text += fmt::format(
-        "#ifdef POCL_DEVICE_ADDRESS_BITS\n"
-        "float{0} load_halves{0}(__global const half* p) {{\n"
-        "  const ushort{0} bits = vload{0}(0, (__global const ushort*)p);\n"
-        "  return vload_half{0}(0, (const half*)&bits);\n"
-        "}}\n"
-        "void store_halves{0}(float{0} v, __global half* p) {{\n"
-        "  ushort{0} bits;\n"
-        "  vstore_half{0}_rte(v, 0, (half*)&bits);\n"
-        "  vstore{0}(bits, 0, (__global ushort*)p);\n"
-        "}}\n"
-        "#else\n"
-        "#define load_halves{0}(p) vload_half{0}(0, p)\n"
-        "#define store_halves{0}(v, p) vstore_half{0}_rte(v, 0, p)\n"
-        "#endif\n",
-        n);
-  text += "#endif\n";
-  return text;
+// load_halves<n>(p) and store_halves<n>(v, p) for one n, wherever they lie: PoCL takes the vectors
+// of vload_half for aligned. There bits are moved as integers, which it takes as they are. Only the
+// n that is used: a driver that cannot compile longer vectors does not have to. May be given more
+// than once.
+inline std::string half_vectors(std::int64_t n) {
+  return fmt::format(
+      "#ifndef HALF_VECTORS_{0}\n"
+      "#define HALF_VECTORS_{0}\n"
+      "#ifdef POCL_DEVICE_ADDRESS_BITS\n"
+      "float{0} load_halves{0}(__global const half* p) {{\n"
+      "  const ushort{0} bits = vload{0}(0, (__global const ushort*)p);\n"
+      "  return vload_half{0}(0, (const half*)&bits);\n"
+      "}}\n"
+      "void store_halves{0}(float{0} v, __global half* p) {{\n"
+      "  ushort{0} bits;\n"
+      "  vstore_half{0}_rte(v, 0, (half*)&bits);\n"
+      "  vstore{0}(bits, 0, (__global ushort*)p);\n"
+      "}}\n"
+      "#else\n"
+      "#define load_halves{0}(p) vload_half{0}(0, p)\n"
+      "#define store_halves{0}(v, p) vstore_half{0}_rte(v, 0, p)\n"
+      "#endif\n"
+      "#endif\n",
+      n);
 }
 
 inline std::uint64_t bytes_of(std::span<const Tensor> tensors) {

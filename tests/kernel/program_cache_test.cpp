@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "kernel/driver_options.h"
+#include "device/driver_limits.h"
 #include "netcl/netcl.h"
 #include "support/child_process.h"
 #include "support/devices.h"
@@ -69,7 +69,7 @@ TEST(ProgramCache, LeavesBinariesToDriversThatKeepThem) {
   const test::TempDir dir;
   const ScopedEnv scope("NETCL_CACHE_DIR", (dir / "cache").c_str());
   const auto& profile = device_profile(manager().default_device("opencl").queue);
-  const auto kept = keeps_programs_itself(profile) ? 0u : 2u;
+  const auto kept = detail::keeps_programs_itself(profile) ? 0u : 2u;
   EXPECT_EQ(ChildProcess("2").wait(), 0);
   EXPECT_EQ(entries(dir.path()).size(), kept);
   EXPECT_EQ(ChildProcess(kept == 0 ? "2" : "0").wait(), 0);

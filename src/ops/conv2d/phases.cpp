@@ -4,6 +4,7 @@
 #include "base/format.h"
 #include "ops/conv2d/launch.h"
 #include "ops/conv2d/planes.h"
+#include "ops/vector_lanes.h"
 #include "ops/weight_forms.h"
 
 namespace netcl::conv {
@@ -44,8 +45,8 @@ struct Blocks {
 
 // The sums that fit the registers and take the fewest instructions for what they compute.
 Tile tile_of(const ConvSizes& s, const ExtendedDeviceProfile& profile, DType dtype) {
-  const auto width = std::clamp<std::int64_t>(profile.native_vector_width_float, 4, 16);
-  const auto vec = width * 4 / static_cast<std::int64_t>(size_of(compute_dtype(dtype)));
+  const auto width = detail::vector_unit_floats(profile);
+  const auto vec = unit_lanes(profile, compute_dtype(dtype));
   const std::int64_t registers = width == 16 ? 32 : 16, most_vectors = 8;
   const auto shifts = Window(s.S, s.stride_w, s.padding_w).shifts;
   Tile best;

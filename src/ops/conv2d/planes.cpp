@@ -4,6 +4,7 @@
 
 #include "base/format.h"
 #include "ops/conv2d/launch.h"
+#include "ops/vector_lanes.h"
 
 namespace netcl::conv {
 namespace {
@@ -59,10 +60,10 @@ std::int64_t elements_for(const Planes& v, const Tiles& tiles, std::int64_t rows
 }
 
 Tiles tiles_of(const Planes& v, const ExtendedDeviceProfile& profile, DType dtype) {
-  const auto width = std::clamp<std::int64_t>(profile.native_vector_width_float, 4, 16);
+  const auto width = detail::vector_unit_floats(profile);
   const auto size = static_cast<std::int64_t>(size_of(compute_dtype(dtype)));
   Tiles tiles;
-  tiles.vec = size == 8 ? std::max<std::int64_t>(width / 2, 2) : width;
+  tiles.vec = unit_lanes(profile, compute_dtype(dtype));
   const std::int64_t most = width == 16 ? 6 : 3;  // times kTileRows registers
   for (std::int64_t n = 1; n <= std::min(most, v.filters); ++n)
     if (padded(v.filters, n) <= padded(v.filters, tiles.filters)) tiles.filters = n;

@@ -4,6 +4,7 @@
 #include "ops/conv2d/gemm.h"
 #include "ops/memory_hints.h"
 #include "ops/panels.h"
+#include "ops/vector_lanes.h"
 
 namespace netcl::conv {
 namespace {
@@ -92,8 +93,7 @@ std::string declines(const OpCall& call, const ExtendedDeviceProfile& profile) {
   if (const auto why_not = nothing_to_sum(s); !why_not.empty()) return why_not;
   if (s.is_pointwise()) return "the pixels of a 1x1 filter are a panel as they are";
   if (s.taps() > kMostTaps) return fmt::format("{} taps are a matrix product", s.taps());
-  const auto vec = std::clamp<std::int64_t>(profile.native_vector_width_float, 4, 16) * 4 /
-                   static_cast<std::int64_t>(size_of(compute_dtype(call.dtype())));
+  const auto vec = unit_lanes(profile, compute_dtype(call.dtype()));
   const auto lanes = rounded_up(s.Q, vec);
   if (s.Q < vec || static_cast<double>(s.Q) < kFullLanes * static_cast<double>(lanes))
     return fmt::format("rows of {} results leave lanes empty", s.Q);

@@ -2,6 +2,7 @@
 #include "base/format.h"
 #include "ops/conv2d/launch.h"
 #include "ops/conv2d/planes.h"
+#include "ops/vector_lanes.h"
 
 namespace netcl::conv {
 namespace {
@@ -32,10 +33,10 @@ ConvSizes sizes_of(const OpCall& call) {
 }
 
 Rows rows_of(const ConvSizes& s, const ExtendedDeviceProfile& profile, DType dtype) {
-  const auto width = std::clamp<std::int64_t>(profile.native_vector_width_float, 4, 16);
+  const auto width = detail::vector_unit_floats(profile);
   const auto size = static_cast<std::int64_t>(size_of(compute_dtype(dtype)));
   Rows rows;
-  rows.vec = size == 8 ? std::max<std::int64_t>(width / 2, 2) : width;
+  rows.vec = unit_lanes(profile, compute_dtype(dtype));
   rows.dy_pitch = static_cast<std::int64_t>(ceil_div(s.Q, rows.vec)) * rows.vec;
   rows.phase = rows.dy_pitch + (s.S - 1) * s.dilation_w / s.stride_w + 1;
   rows.elements =

@@ -4,6 +4,7 @@
 
 #include "base/format.h"
 #include "ops/conv2d/launch.h"
+#include "ops/vector_lanes.h"
 
 namespace netcl::conv {
 namespace {
@@ -51,8 +52,8 @@ struct Tile {
 // Of the tiles that fit the registers the best one, and of those the smallest.
 Tile tile_of(const ConvSizes& s, const ExtendedDeviceProfile& profile, DType dtype) {
   Tile tile;
-  const auto width = std::clamp<std::int64_t>(profile.native_vector_width_float, 4, 16);
-  tile.vec = compute_dtype(dtype) == DType::float64 ? std::max<std::int64_t>(width / 2, 2) : width;
+  const auto width = detail::vector_unit_floats(profile);
+  tile.vec = unit_lanes(profile, compute_dtype(dtype));
   tile.registers = width == 16 ? 28 : 12;  // of 32 or 16: a panel's vectors and a value need some
   tile.vectors = 1;
   // Other filters than 1x1 need a pointer per row.

@@ -7,6 +7,7 @@
 #include "ops/conv2d/winograd_filters.h"
 #include "ops/conv2d/winograd_strips.h"
 #include "ops/conv2d/winograd_tiles.h"
+#include "ops/vector_lanes.h"
 #include "ops/weight_forms.h"
 
 namespace netcl::conv {
@@ -172,8 +173,7 @@ std::string declines_strips(const OpCall& call, const ExtendedDeviceProfile& pro
   const auto why_not = not_winograd(s);
   if (!why_not.empty()) return why_not;
   if (!profile.is_cpu) return "not a CPU: a work-group would be one work-item";
-  const auto lanes = std::clamp<std::int64_t>(profile.native_vector_width_float, 4, 16) * 4 /
-                     static_cast<std::int64_t>(size_of(compute_dtype(call.dtype())));
+  const auto lanes = unit_lanes(profile, compute_dtype(call.dtype()));
   const auto small = static_cast<std::int64_t>(ceil_div(small_tiles(s), lanes));
   const auto large = static_cast<std::int64_t>(ceil_div(tiles_of(s).all, lanes));
   if (kSmallPlaces * small >= kPlaces * large)

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/format.h"
+#include "device/vector_unit.h"
 #include "ops/conv2d/gemm.h"
 #include "ops/conv2d/winograd_filters.h"
 #include "ops/conv2d/winograd_strips.h"
@@ -88,7 +89,7 @@ void run(const OpCall& call, const VariantRun& with) {
 // Two vectors of tiles of all channels have to fit beside what passes through the cache.
 std::string declines(const OpCall& call, const ExtendedDeviceProfile& profile) {
   const auto s = sizes_of_forward(call);
-  const auto width = 2 * std::clamp<std::int64_t>(profile.native_vector_width_float, 4, 16);
+  const auto width = 2 * detail::vector_unit_floats(profile);
   const auto bytes = local_bytes(s, 4, width, DType::float32);
   const auto room = std::min<std::int64_t>(
       static_cast<std::int64_t>(profile.local_mem_size) * 3 / 4, kMostPanels);

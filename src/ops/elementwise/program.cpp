@@ -120,9 +120,9 @@ class Writer {
     line("#define larger(x, z) ((((x) != (x)) | ((x) > (z))) ? (x) : (z))");
     line("#define smaller(x, z) ((((x) != (x)) | ((x) < (z))) ? (x) : (z))");
     const auto is_half = [](const ElementOperand& one) { return one.dtype == DType::float16; };
-    if (std::any_of(program_.inputs.begin(), program_.inputs.end(), is_half) ||
-        std::any_of(program_.outputs.begin(), program_.outputs.end(), is_half))
-      text_ += half_vectors();
+    if (vec_ > 1 && (std::any_of(program_.inputs.begin(), program_.inputs.end(), is_half) ||
+                     std::any_of(program_.outputs.begin(), program_.outputs.end(), is_half)))
+      text_ += half_vectors(vec_);
     text_ += program_.preamble;
   }
 

@@ -249,9 +249,7 @@ void run_gemv(const OpCall& call, const MatmulPlan& plan, const VariantRun& with
 }
 
 VariantSpace gemv_space(const MatmulPlan& plan, const ExtendedDeviceProfile& profile) {
-  const auto size = static_cast<std::int64_t>(size_of(compute_dtype(plan.dtype())));
-  const auto lanes = std::clamp<std::int64_t>(profile.native_vector_width_float, 4, 16);
-  const auto dtype_width = std::max<std::int64_t>(lanes * 4 / size, 2);
+  const auto dtype_width = unit_lanes(profile, compute_dtype(plan.dtype()));
   // A CPU runs a group on one core: a strip each, or some rows, which are too short to be handed
   // out one by one.
   const VectorProduct product(plan);

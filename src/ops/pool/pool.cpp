@@ -6,6 +6,7 @@
 #include "ops/dispatch.h"
 #include "ops/kernels.h"
 #include "ops/pool/geometry.h"
+#include "ops/vector_lanes.h"
 
 namespace netcl {
 namespace {
@@ -195,8 +196,7 @@ std::string needs_planes(const OpCall& call, const PoolGeometry& g, bool is_back
 // How many neighbouring windows a kernel takes at a time: 0 where it takes one.
 std::int64_t lanes_of(const OpCall& call, const PoolGeometry& g, bool is_backward) {
   if (call.dtype() != DType::float32 || is_backward || g.columns.stride > 2) return 0;
-  std::int64_t lanes =
-      std::clamp<std::int64_t>(device_profile(call.queue).native_vector_width_float, 4, 16);
+  auto lanes = unit_lanes(device_profile(call.queue), DType::float32);
   while (lanes > g.columns.out) lanes /= 2;
   return lanes >= 2 ? lanes : 0;
 }
