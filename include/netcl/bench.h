@@ -38,6 +38,7 @@ struct Measurement {
 struct Row {
   Case what;
   std::vector<Measurement> measurements;
+  std::vector<std::string> remarks;  // of contenders: what they had to do without
 };
 
 struct Limits {
@@ -51,7 +52,7 @@ struct Report {
   std::vector<Row> rows;
   // Seconds from the start of a process to its first training step: without caches, with them.
   double first_step_cold = 0, first_step_warm = 0;
-  std::vector<std::string> notes;  // what could not be measured, and why
+  std::vector<std::string> notes;  // what could not be measured, and why; remarks of contenders
   bool interrupted = false;        // by Ctrl+C: the rows up to then
 };
 

@@ -86,6 +86,8 @@ class Session {
     }
     json result = {{"seconds", found->second.turn(budget)}, {"probe", found->second.probe}};
     if (answerer_.memory) result["memory"] = answerer_.memory();
+    if (answerer_.remarks)
+      if (const auto remarks = answerer_.remarks(); !remarks.empty()) result["remarks"] = remarks;
     return result;
   }
 

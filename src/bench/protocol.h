@@ -23,6 +23,8 @@ struct Answerer {
   // Throws where a contender does not do a case; the message is the reason.
   std::function<Work(const std::string& parameters, const std::string& contender)> prepare;
   std::function<double()> memory;  // bytes held now; may be empty
+  // What it had to do without until now; may be empty.
+  std::function<std::vector<std::string>()> remarks;
 };
 
 void answer(const Answerer& answerer, std::istream& requests, std::ostream& answers);

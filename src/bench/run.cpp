@@ -68,6 +68,7 @@ Field start(const Options& options, Report& report) {
 
 struct Collected {
   std::vector<double> seconds, probe;
+  std::vector<std::string> remarks;
   double memory = 0;
   std::string declined;
 };
@@ -83,6 +84,9 @@ void take(Collected& into, const json& answer) {
   for (const auto& value : answer.value("probe", json::array()))
     into.probe.push_back(value.is_number() ? value.get<double>() : NAN);
   into.memory = std::max(into.memory, answer.value("memory", 0.0));
+  into.remarks.clear();
+  for (const auto& value : answer.value("remarks", json::array()))
+    if (value.is_string()) into.remarks.push_back(value.get<std::string>());
 }
 
 Measurement summary(const std::string& contender, Collected collected) {
@@ -130,8 +134,10 @@ Row measure(const Case& what, const Field& field, const Options& options) {
                                           {"contender", field.contenders[i].contender},
                                           {"seconds", options.seconds}}));
     }
-  Row row{what, {}};
+  Row row{what, {}, {}};
   for (std::size_t i = 0; i < field.contenders.size(); ++i) {
+    for (const auto& remark : collected[i].remarks)
+      row.remarks.push_back(field.contenders[i].name + ": " + remark);
     auto one = summary(field.contenders[i].name, std::move(collected[i]));
     one.differs = one.declined.empty() && row.measurements.size() > 0 &&
                   row.measurements.front().declined.empty() &&
@@ -190,6 +196,13 @@ std::string host_name() {
   return ::uname(&names) == 0 ? names.machine : "";
 }
 
+// Each once, however many cases it held for.
+void add_remarks(Report& report, const Row& row) {
+  for (const auto& remark : row.remarks)
+    if (std::find(report.notes.begin(), report.notes.end(), remark) == report.notes.end())
+      report.notes.push_back(remark);
+}
+
 void measure_all(const std::vector<Case>& wanted, const Field& field, const Options& options,
                  Report& report) {
   if (options.progress) options.progress("limits", 0, wanted.size());
@@ -197,6 +210,7 @@ void measure_all(const std::vector<Case>& wanted, const Field& field, const Opti
   for (const auto& one : wanted) {
     if (options.progress) options.progress(one.id, report.rows.size(), wanted.size());
     report.rows.push_back(measure(one, field, options));
+    add_remarks(report, report.rows.back());
     if (options.finished) options.finished(report, report.rows.back());
   }
 }

@@ -28,10 +28,13 @@ inline constexpr const char* kMemoryHints =
 
 // load_halves<n>(p) and store_halves<n>(v, p) for one n, wherever they lie: PoCL takes the vectors
 // of vload_half for aligned. There bits are moved as integers, which it takes as they are. Only the
-// n that is used: a driver that cannot compile longer vectors does not have to. May be given more
-// than once.
+// n that is used: a driver that cannot compile longer vectors does not have to. HALF_VECTORS says
+// that they are there. May be given more than once.
 inline std::string half_vectors(std::int64_t n) {
   return fmt::format(
+      "#ifndef HALF_VECTORS\n"
+      "#define HALF_VECTORS\n"
+      "#endif\n"
       "#ifndef HALF_VECTORS_{0}\n"
       "#define HALF_VECTORS_{0}\n"
       "#ifdef POCL_DEVICE_ADDRESS_BITS\n"

@@ -11,7 +11,8 @@
 #include "bench/chart.h"
 #include "bench/peer.h"
 #include "bench/protocol.h"
-#include "netcl/error.h"
+#include "netcl/netcl.h"
+#include "support/devices.h"
 
 namespace netcl::bench {
 namespace {
@@ -126,10 +127,10 @@ TEST(Reports, ChartsLeaveOutWhatHasNoLogarithm) {
   EXPECT_EQ(dots, 2u);
 }
 
-std::vector<json> served(const std::string& requests) {
+std::vector<json> served(const std::string& requests, const std::string& device = "cpu") {
   std::istringstream in(requests);
   std::ostringstream out;
-  serve("cpu", in, out);
+  serve(device, in, out);
   std::vector<json> answers;
   std::istringstream lines(out.str());
   for (std::string line; std::getline(lines, line);) answers.push_back(json::parse(line));
@@ -148,6 +149,19 @@ TEST(Protocol, NetclAnswers) {
   double first = 0;
   for (std::size_t k = 0; k < 5; ++k) first += double{a[k]} * double{b[k * 4]};
   EXPECT_NEAR(answers[1]["probe"][0].get<double>(), first, 1e-6);
+}
+
+TEST(Protocol, NamesKernelsThatWereStruckOut) {
+  NETCL_NEED_OPENCL();
+  const std::string request = R"({"seconds": 0, "case": {"kind": "add", "n": 7}})"
+                              "\n";
+  const auto before = served(request, "opencl");
+  EXPECT_FALSE(before.at(1).contains("remarks")) << before[1].dump();
+  const auto& profile = device_profile(manager().default_device("opencl").queue);
+  get_kernel_selector().strike_out(profile, "no_such_kernel", "the compiler said so");
+  const auto after = served(request, "opencl");
+  ASSERT_TRUE(after.at(1).contains("remarks")) << after[1].dump();
+  EXPECT_EQ(after[1]["remarks"][0], "no_such_kernel is not used: the compiler said so");
 }
 
 TEST(Protocol, EveryKindRunsOnTheCpuBackend) {
@@ -231,6 +245,19 @@ TEST(Run, InterruptedKeepsWhatWasMeasured) {
   ASSERT_EQ(report.rows.size(), 1u);
   EXPECT_GT(report.rows[0].measurements.at(0).median, 0);
   EXPECT_NE(table(report).find("interrupted after 1 of"), std::string::npos);
+}
+
+TEST(Run, WhatContendersHadToDoWithoutIsANoteOnce) {
+  auto options = small_run();
+  options.filter = "matmul 1";  // several cases
+  options.peers = {
+      R"(sh -c 'echo "{\"name\": \"A\", \"contenders\": [\"\"]}"; )"
+      R"(while read l; do echo "{\"seconds\": [1], \"probe\": [0], \"remarks\": [\"x is not used\"]}"; done')"};
+  const auto report = run(options);
+  EXPECT_GT(report.rows.size(), 1u);
+  ASSERT_EQ(report.notes.size(), 1u);
+  EXPECT_EQ(report.notes[0], "A: x is not used");
+  EXPECT_NE(table(report).find("note: A: x is not used"), std::string::npos);
 }
 
 TEST(Run, AStartThatFailsIsANote) {
