@@ -1,8 +1,10 @@
-// What a kernel decision costs: from the memo, which every op pays at each call, and made afresh.
+// What a kernel decision costs: from the memo, which every op pays at each call, and made afresh;
+// and to find what was tuned.
 #include <benchmark/benchmark.h>
 
 #include "netcl/device.h"
 #include "netcl/kernel_selector.h"
+#include "netcl/tuning_store.h"
 
 namespace {
 
@@ -64,6 +66,17 @@ void decision_without_memo(benchmark::State& state) {
   for (auto _ : state) benchmark::DoNotOptimize(selector.explain(problem, profile));
 }
 BENCHMARK(decision_without_memo);
+
+void find_among_a_thousand_records(benchmark::State& state) {
+  const auto key = [](std::size_t number) {
+    return TuningKey{"Some Device", "driver 1.2", "matmul", "hash", {256, number}, "float32"};
+  };
+  TuningStore store;
+  for (std::size_t i = 0; i < 1000; ++i) store.record(key(i), {.local_size = {8, 8}});
+  const auto wanted = key(500);
+  for (auto _ : state) benchmark::DoNotOptimize(store.find(wanted));
+}
+BENCHMARK(find_among_a_thousand_records);
 
 }  // namespace
 

@@ -38,7 +38,7 @@ class ReductionWriter {
   }
 
   std::string text() {
-    text_ += element_prologue(program_);
+    text_ += element_prologue(program_, shape_.vec);
     line("#define PUSH(s, v) {}", push_of(chain_.kind));
     line("#define IDENTITY {}", identity_of(chain_.kind));
     line("#define FINISH(s) {}", chain_.kind == ReductionKind::mean

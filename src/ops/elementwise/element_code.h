@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "base/wrapping.h"
+
 namespace netcl {
 
 // What an expression may name: operands, the result and its gradient (in gradients), scalars.
@@ -47,7 +49,7 @@ V absolute(V x) {
   if constexpr (std::is_floating_point_v<V>)
     return std::fabs(x);
   else
-    return x < 0 ? static_cast<V>(0 - static_cast<std::make_unsigned_t<V>>(x)) : x;
+    return x < V(0) ? -x : x;
 }
 template <class V>
 V larger(V a, V b) {
@@ -58,15 +60,21 @@ V smaller(V a, V b) {
   return (a != a) | (a < b) ? a : b;
 }
 
+// What an expression is computed in.
+template <class V>
+using Computed = std::conditional_t<std::is_integral_v<V>, Wrapping<V>, V>;
+
 template <class V, class F>
 void block_loop(std::int64_t n, const V* const* in, V p, V q, V* out) {
+  using C = Computed<V>;
   const F f{};
   const V *a = in[kA], *b = in[kB], *c = in[kC], *y = in[kY], *dy = in[kDy];
   // `out` is none of the inputs; without being told the compiler would not vectorise this at -O2.
 #ifdef _OPENMP  // the library is compiled with it; who includes this header need not be
 #pragma omp simd
 #endif
-  for (std::int64_t i = 0; i < n; ++i) out[i] = f(a[i], b[i], c[i], y[i], dy[i], p, q);
+  for (std::int64_t i = 0; i < n; ++i)
+    out[i] = V(f(C(a[i]), C(b[i]), C(c[i]), C(y[i]), C(dy[i]), C(p), C(q)));
 }
 
 template <class F>

@@ -331,8 +331,8 @@ ElementParameters element_parameters(const ElementProgram& program) {
   return Writer(program, {}).parameters();
 }
 
-std::string element_prologue(const ElementProgram& program) {
-  return Writer(program, {}).prologue_text();
+std::string element_prologue(const ElementProgram& program, int vec) {
+  return Writer(program, {.vec = vec}).prologue_text();
 }
 
 std::string element_values(const ElementProgram& program, int vec) {

@@ -62,7 +62,8 @@ struct ElementParameters {
   std::vector<std::string> pointers, values;
 };
 ElementParameters element_parameters(const ElementProgram& program);
-std::string element_prologue(const ElementProgram& program);
+// For elements and vectors of `vec` of them.
+std::string element_prologue(const ElementProgram& program, int vec);
 // Loads and statements of the elements from number `i` on. V is defined from there on.
 std::string element_values(const ElementProgram& program, int vec);
 
