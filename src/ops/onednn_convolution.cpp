@@ -30,6 +30,7 @@ struct Api {
 #define F(name) decltype(&::dnnl_##name) name = load<decltype(&::dnnl_##name)>("dnnl_" #name)
   F(engine_create);
   F(stream_create);
+  F(stream_destroy);
   F(stream_wait);
   F(primitive_attr_create);
   F(primitive_attr_set_scratchpad_mode);
@@ -82,32 +83,34 @@ const Context& context() {
   return *instance;
 }
 
-dnnl_stream_t stream_of_thread() {
-  thread_local const dnnl_stream_t stream = [] {
-    dnnl_stream_t made = nullptr;
-    require(api().stream_create(&made, context().engine, dnnl_stream_default_flags), "stream");
-    return made;  // as long as the process: threads of the library may outlive this one's end
-  }();
-  return stream;
-}
-
 struct DescriptorDeleter {
   void operator()(dnnl_primitive_desc* p) const { api().primitive_desc_destroy(p); }
 };
 struct PrimitiveDeleter {
   void operator()(dnnl_primitive* p) const { api().primitive_destroy(p); }
 };
+struct StreamDeleter {
+  void operator()(dnnl_stream* p) const { api().stream_destroy(p); }
+};
 struct MemoryDeleter {
   void operator()(dnnl_memory* p) const { api().memory_destroy(p); }
 };
 using Descriptor = std::unique_ptr<dnnl_primitive_desc, DescriptorDeleter>;
 using Primitive = std::unique_ptr<dnnl_primitive, PrimitiveDeleter>;
+using Stream = std::unique_ptr<dnnl_stream, StreamDeleter>;
 using Memory = std::unique_ptr<dnnl_memory, MemoryDeleter>;
 
 Primitive make_primitive(const Descriptor& descriptor) {
   dnnl_primitive_t made = nullptr;
   require(api().primitive_create(&made, descriptor.get()), "primitive_create");
   return Primitive(made);
+}
+
+// On a CPU a few bytes: one for each call is simpler than one for each thread, which may end.
+Stream make_stream() {
+  dnnl_stream_t made = nullptr;
+  require(api().stream_create(&made, context().engine, dnnl_stream_default_flags), "stream");
+  return Stream(made);
 }
 
 Memory memory_of(const dnnl_memory_desc_t& layout, void* data) {
@@ -249,7 +252,8 @@ class Plan {
   bool works() const { return primitive_ != nullptr; }
 
   void run(std::array<float*, 3> data) const {
-    auto* const stream = stream_of_thread();
+    const auto own_stream = make_stream();
+    auto* const stream = own_stream.get();
     auto& scratch = scratch_of_thread();
     std::array<Memory, 3> plain, wanted;
     std::array<dnnl_exec_arg_t, 4> arguments{};
