@@ -19,7 +19,7 @@ if(NETCL_SANITIZE)
   set(netcl_asan_options "intercept_tls_get_addr=0")
   list(APPEND netcl_test_env "NETCL_SELFTEST_STRIDE=32" "ASAN_OPTIONS=${netcl_asan_options}"
     "LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/cmake/lsan.supp:print_suppressions=0"
-    "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/cmake/tsan.supp:ignore_noninstrumented_modules=1:die_after_fork=0"
+    "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/cmake/tsan.supp:ignore_noninstrumented_modules=1"
     "UBSAN_OPTIONS=print_stacktrace=1")
 endif()
 
