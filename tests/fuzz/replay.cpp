@@ -9,20 +9,15 @@
 
 #include "fuzz/fuzz.h"
 #include "support/mutator.h"
+#include "support/sanitizers.h"
 #include "support/temp_dir.h"
 
 namespace netcl::fuzz {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;  // these reserve terabytes of addresses
-#else
-constexpr bool kSanitized = false;
-#endif
-
 // No input may ask for more than this on top of what the process has now.
 void limit_memory(std::size_t bytes) {
-  if (kSanitized) return;
+  if (test::kSanitized) return;  // these reserve terabytes of addresses
   std::size_t pages = 0;
   std::ifstream("/proc/self/statm") >> pages;
   const auto most = pages * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)) + bytes;

@@ -12,6 +12,7 @@
 
 #include "netcl/tuning_store.h"
 #include "support/child_process.h"
+#include "support/sanitizers.h"
 #include "support/temp_dir.h"
 #include "tune/sample_records.h"
 
@@ -25,11 +26,7 @@ using test::record_of;
 using test::TempDir;
 
 // Sanitizers make parsing ten times slower.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int kRecords = 8, kRounds = 15;
-#else
-constexpr int kRecords = 30, kRounds = 60;
-#endif
+constexpr int kRecords = test::kSanitized ? 8 : 30, kRounds = test::kSanitized ? 15 : 60;
 
 // Role "<number> <path>": saves after each record, as tuners that may be stopped do.
 void write_many(const std::string& role) {
