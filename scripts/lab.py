@@ -354,18 +354,21 @@ class OpRun:
         return [kernel for kernel in kernels if kernel.split("/")[1] not in NO_KERNELS
                 and not self.result["kernels"].get(kernel) and kernel not in self.result["ended"]]
 
+    def groups(self, cases):
+        """In which order the others are tried. An interpreter goes from small to large, a few at a time."""
+        if self.runner.i.interpreter:
+            ordered = near(cases, 200)
+            return [ordered[at:at + FEW] for at in range(0, len(ordered), FEW)]
+        spread = cases[::max(1, len(cases) // FEW)][:FEW]
+        return [spread, [case for case in cases if case not in spread]]
+
     def further(self):
-        tried = set(self.chosen)
-        for count in (FEW, None):
-            for kernel in self.not_run():
-                rest = [c for c in self.cases if kernel_of(c) == kernel and c not in tried]
-                some = near(rest, 200) if self.runner.i.interpreter else rest
-                if count and not self.runner.i.interpreter:
-                    some = some[::max(1, len(some) // count)]
-                some = some[:count]
-                tried.update(some)
+        for kernel in self.not_run():
+            for some in self.groups([c for c in self.cases if kernel_of(c) == kernel and c not in self.chosen]):
                 if some:
                     self.process(kernel, "--quick", "--filter", ",".join(some))
+                if self.result["kernels"].get(kernel) or kernel in self.result["ended"]:
+                    break
 
     def run(self):
         self.first()

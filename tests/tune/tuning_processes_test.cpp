@@ -95,7 +95,7 @@ TEST(TuningProcesses, KillsAtAnyMomentLoseNothing) {
     for (const int number : numbers_in(dir / "saved"))
       ASSERT_EQ(check.lookup(key_of(number)), record_of(number)) << number << ", round " << round;
   }
-  EXPECT_GT(numbers_in(dir / "saved").size(), static_cast<std::size_t>(kRounds));
+  EXPECT_GE(numbers_in(dir / "saved").size(), static_cast<std::size_t>(kRounds));
   EXPECT_FALSE(fs::exists(dir / "t.json.bad"));
 }
 
