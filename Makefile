@@ -186,13 +186,16 @@ demo: build  ## show the devices, compute with a tensor, train a network to read
 	  --save build/demo.safetensors --report build/demo.html
 	@echo; echo "open build/demo.html for the curves, or: build/release/bin/netcl eval build/demo.safetensors"
 
-# The libraries to compare with: Debian's, and PyTorch (some GB) in an environment of its own.
+# The libraries to compare with: Debian's, PyTorch (some GB) and PyPI's netcl in environments of their own.
 bench-peers: setup  ## install the libraries that bench compares netcl with
 	$(call say,bench: peers)
 	$(call packages,libopenblas-dev libclblast-dev)
 	@[ -x build/bench-venv/bin/python ] || python3 -m venv build/bench-venv
 	@build/bench-venv/bin/python -c 'import torch, numpy' 2>/dev/null || \
 	  build/bench-venv/bin/python -m pip install --quiet --disable-pip-version-check torch numpy
+	@[ -x build/pypi-netcl-venv/bin/python ] || python3 -m venv build/pypi-netcl-venv
+	@build/pypi-netcl-venv/bin/python -c 'import netcl' 2>/dev/null || \
+	  build/pypi-netcl-venv/bin/python -m pip install --quiet --disable-pip-version-check netcl==0.4.4 numpy
 	@cmake --preset release --log-level=NOTICE
 
 bench: bench-peers build  ## netcl beside the hardware's limits and other libraries: table, build/bench.jsonl, build/bench.html
@@ -200,7 +203,9 @@ bench: bench-peers build  ## netcl beside the hardware's limits and other librar
 	@cmake --build --preset release --target bench_peers
 	@peers=(); for peer in build/release/bin/bench_peer_*; do peers+=(--peer "$$peer"); done; \
 	  build/release/bin/netcl bench "$${peers[@]}" --json build/bench.jsonl --report build/bench.html \
-	    --peer "build/bench-venv/bin/python bench/peers/torch_peer.py"
+	    --peer "build/bench-venv/bin/python bench/peers/torch_peer.py" \
+	    --peer "build/pypi-netcl-venv/bin/python bench/peers/pypi_netcl_peer.py" \
+	    --peer "build/pypi-netcl-venv/bin/python bench/peers/pypi_netcl_peer.py optimised"
 
 bench-parts: build  ## the small benchmarks: launches, memory, fusion, capture, selection
 	@for bench in build/release/bin/bench_*; do \

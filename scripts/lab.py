@@ -307,6 +307,10 @@ def near(cases, wanted):
     return sorted(cases, key=lambda case: (abs(math.log(max(elements(case), 1) / wanted)), case))
 
 
+def few_at_a_time(cases):
+    return [cases[at:at + FEW] for at in range(0, len(cases), FEW)]
+
+
 def few_cases(cases):
     """For an interpreter: one small case of each kernel, and of what the selector chooses."""
     by_kernel = {}
@@ -358,14 +362,14 @@ class OpRun:
     def groups(self, cases):
         """In which order the others are tried. An interpreter goes from small to large, a few at a time."""
         if self.runner.i.interpreter:
-            ordered = near(cases, 200)
-            return [ordered[at:at + FEW] for at in range(0, len(ordered), FEW)]
+            return few_at_a_time(near(cases, 200))
         spread = cases[::max(1, len(cases) // FEW)][:FEW]
         return [spread, [case for case in cases if case not in spread]]
 
     def further(self):
+        chosen = set(self.chosen)
         for kernel in self.not_run():
-            for some in self.groups([c for c in self.cases if kernel_of(c) == kernel and c not in self.chosen]):
+            for some in self.groups([c for c in self.cases if kernel_of(c) == kernel and c not in chosen]):
                 if some:
                     self.process(kernel, "--quick", "--filter", ",".join(some))
                 if self.result["kernels"].get(kernel) or kernel in self.result["ended"]:

@@ -138,7 +138,7 @@ class OpRun:
 
     def find_cases(self, kernel, cases):
         """For a kernel that none of its first samples was for: the same on a CPU, then others, a few at a time."""
-        groups = [first_of(cases, self.samples)] + [cases[at:at + lab.FEW] for at in range(0, len(cases), lab.FEW)]
+        groups = [first_of(cases, self.samples)] + lab.few_at_a_time(cases)
         for number, some in enumerate(groups):
             for cpu in (False, True) if number else (True,):
                 self.races(f"{kernel.split('/')[1]}-{number}{'-cpu' if cpu else ''}", some, cpu)

@@ -5,46 +5,29 @@
 
 Answers requests in lines of JSON (docs/performance.md describes them).
 """
-import json
 import math
 import os
 import sys
-import time
 
 os.environ.setdefault("TORCHINDUCTOR_FREEZING", "1")
 
-import numpy as np
+import peer
 import torch
 import torch.nn.functional as F
+from peer import Declined
 from torch import nn
 
-SAMPLE = 4e-3
-PROBES = 16
 CLASSES, IMAGE_CLASSES = 10, 1000
 CONTENDERS = ["eager", "eager nhwc", "eager blocked", "compiled", "compiled nhwc"]
 
 
 def values(shape, seed, scale=1.0):
-    """The same numbers as every contender's: a function of place and seed."""
-    index = np.arange(math.prod(shape), dtype=np.uint32)
-    with np.errstate(over="ignore"):
-        h = index * np.uint32(0x9E3779B1) + np.uint32(seed * 0x85EBCA77 & 0xFFFFFFFF)
-        h ^= h >> np.uint32(15)
-        h *= np.uint32(0x2C1B3C6D)
-        h ^= h >> np.uint32(13)
-    numbers = (h >> np.uint32(8)).astype(np.float32) / np.float32(16777216) - np.float32(0.5)
-    return torch.from_numpy((numbers * np.float32(scale)).reshape(shape))
+    return torch.from_numpy(peer.values(shape, seed, scale))
 
 
 def probe_of(result):
     flat = result.to_dense() if result.is_mkldnn else result
-    flat = flat.detach().contiguous().reshape(-1)
-    count = flat.numel()
-    return [float(flat[i * (count - 1) // (PROBES - 1)]) for i in range(PROBES)] if count else []
-
-
-class Declined(Exception):
-    pass
+    return peer.probe_of(flat.detach().contiguous().reshape(-1))
 
 
 class Way:
@@ -260,63 +243,32 @@ KINDS = {
 }
 
 
-def seconds_of(call, calls):
-    start = time.perf_counter()
-    for _ in range(calls):
-        call()
-    return time.perf_counter() - start
+def guarded(kind, call):
+    """The mode in which a case is called, which compiled functions are compiled for."""
+
+    def inside(*arguments):
+        with torch.inference_mode(kind not in ("train", "forward")):
+            return call(*arguments)
+
+    return inside
 
 
-class Contender:
-    """One case of one way, ready to be measured again and again."""
-
-    def __init__(self, p, name):
-        self.p = p
-        if p["kind"] not in KINDS:
-            raise Declined("PyTorch has no such case")
-        torch._dynamo.reset()
-        self.call = KINDS[p["kind"]](p, Way(name))
-        self.probe = getattr(self.call, "probe", None) or probe_of(self.call())
-        seconds_of(self.call, 3)
-        self.calls = min(1000, max(1, int(SAMPLE / min(seconds_of(self.call, 1) for _ in range(3)))))
-
-    def measure(self, budget):
-        seconds_of(self.call, 1)
-        samples, start = [], time.perf_counter()
-        while len(samples) < 3 or time.perf_counter() - start < budget:
-            samples.append(seconds_of(self.call, self.calls) / self.calls)
-        return {"seconds": samples, "probe": self.probe}
-
-
-def answer(request, ready):
-    name, p = request.get("contender", "eager"), request["case"]
-    if name not in ready or ready[name].p != p:
-        ready.pop(name, None)
-        with torch.inference_mode(p["kind"] not in ("train", "forward")):
-            ready[name] = Contender(p, name)
-    with torch.inference_mode(p["kind"] not in ("train", "forward")):
-        return ready[name].measure(request.get("seconds", 0.1))
+def prepare(p, contender):
+    kind = p["kind"]
+    if kind not in KINDS:
+        raise Declined("PyTorch has no such case")
+    torch._dynamo.reset()
+    made = guarded(kind, KINDS[kind])(p, Way(contender))
+    call = guarded(kind, made)
+    return call, getattr(made, "probe", None) or probe_of(call())
 
 
 def main():
-    output = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what libraries print must not end up among the answers
     threads = int(os.environ.get("OMP_NUM_THREADS", os.cpu_count() or 1))
     torch.set_num_threads(threads)
     torch.manual_seed(0)
     version = torch.__version__.split("+")[0]
-    print(json.dumps({"name": f"PyTorch {version}", "threads": threads, "contenders":
-                      sys.argv[1:] or CONTENDERS}),
-          file=output, flush=True)
-    ready = {}
-    for line in sys.stdin:
-        try:
-            result = answer(json.loads(line), ready)
-        except Declined as reason:
-            result = {"declined": str(reason)}
-        except Exception as error:  # noqa: BLE001: one case that fails must not end the others
-            result = {"declined": f"{type(error).__name__}: {error}"[:300]}
-        print(json.dumps(result), file=output, flush=True)
+    peer.serve(f"PyTorch {version}", sys.argv[1:] or CONTENDERS, threads, prepare)
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ struct Case {
   double goal = 0;
   std::string against;
   double bandwidth_goal = 0;
+  bool reads_only = false;  // which may be faster than to write as well
 };
 
 // What one contender needed for one case.
@@ -39,6 +40,9 @@ struct Row {
   Case what;
   std::vector<Measurement> measurements;
   std::vector<std::string> remarks;  // of contenders: what they had to do without
+  // Bytes per second of the memory, measured in turns with a case that aims at a share of it; 0:
+  // as in the whole run. Its speed changes from minute to minute where others share it.
+  double memory_limit = 0;
 };
 
 struct Limits {
@@ -82,6 +86,13 @@ struct Verdict {
   bool has_goal = false, met = false;
 };
 Verdict verdict(const Row& row, const Limits& limits);
+// Beside one contender over all rows that both have: how many times as fast netcl on the device is.
+struct Standing {
+  std::string contender;
+  std::size_t rows = 0;
+  double least = 0, median = 0, most = 0;
+};
+std::vector<Standing> standings(const Report& report);
 // Sizes that fall off: pairs of cases whose sizes differ by one and whose rates by more than 20 %.
 std::vector<std::string> cliffs(const Report& report);
 

@@ -10,6 +10,7 @@ namespace netcl {
 template <class V>
 class Wrapping {
  public:
+  Wrapping() = default;  // any value, as of an integer
   template <class N>
   constexpr explicit Wrapping(N value) : value_(static_cast<V>(value)) {}
   constexpr explicit operator V() const { return value_; }

@@ -121,6 +121,7 @@ std::vector<Case> goals() {
   all.push_back(elementwise("add", 1 << 24, 3, 0.9));
   all.push_back(elementwise("chain", 1 << 24, 4, 0.9));
   all.push_back(elementwise("sum", 1 << 24, 1, 0.9));
+  all.back().reads_only = true;
   all.push_back(rows("softmax", 4096, 1000, 0));
   all.push_back(rows("layer_norm", 4096, 768, 0));
   all.push_back(network("train", "mlp", 64, 3 * kMlp, 1.3));
@@ -166,7 +167,7 @@ std::vector<Case> cases(const Options& options) {
   return all;
 }
 
-std::vector<Case> limit_cases() {
+LimitCases limit_cases() {
   Case fma, triad, read;
   fma.id = "limit: multiply-add";
   fma.parameters = R"({"kind": "limit_fma"})";
@@ -177,9 +178,8 @@ std::vector<Case> limit_cases() {
   fma.flops = kLimitFlops;
   triad.bytes = kFloat * 3 * kLimitElements;
   read.bytes = kFloat * kLimitElements;
-  std::vector<Case> all{fma, triad, read};
-  for (auto& one : all) one.group = "limits";
-  return all;
+  for (auto* one : {&fma, &triad, &read}) one->group = "limits";
+  return {fma, triad, read};
 }
 
 }  // namespace netcl::bench

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "netcl/bench.h"
 
@@ -13,6 +12,9 @@ inline constexpr std::int64_t kLimitElements = std::int64_t{1} << 24;
 inline constexpr std::int64_t kLimitItems = 256, kLimitRounds = 1 << 14, kLimitVectors = 12;
 inline constexpr double kLimitFlops = 2.0 * kLimitItems * kLimitRounds * kLimitVectors * 16;
 
-std::vector<Case> limit_cases();
+struct LimitCases {
+  Case fma, triad, read;
+};
+LimitCases limit_cases();
 
 }  // namespace netcl::bench

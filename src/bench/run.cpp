@@ -35,6 +35,7 @@ struct Contender {
 struct Field {
   std::vector<std::unique_ptr<Peer>> peers;
   std::vector<Contender> contenders;  // netcl on the device comes first
+  std::unique_ptr<Peer> limits;       // a process of its own: its memory is not netcl's
 };
 
 std::vector<std::string> own_command(const Options& options, const std::string& device) {
@@ -55,7 +56,10 @@ Field start(const Options& options, Report& report) {
   report.threads = own->threads();
   const bool is_cpu = own->name() == "netcl cpu";
   add(field, std::move(own));
-  if (!is_cpu) add(field, std::make_unique<Peer>(own_command(options, "cpu")));
+  if (!is_cpu) {
+    add(field, std::make_unique<Peer>(own_command(options, "cpu")));
+    field.limits = std::make_unique<Peer>(own_command(options, options.device));
+  }
   for (const auto& command : options.peers) try {
       add(field, std::make_unique<Peer>(std::vector<std::string>{"sh", "-c", "exec " + command}));
     } catch (const Interrupted&) {
@@ -121,20 +125,32 @@ bool agrees(const std::vector<double>& a, const std::vector<double>& b) {
   return true;
 }
 
+void take_turn(Collected& into, const Contender& who, const Case& what, const Options& options) {
+  if (!into.declined.empty()) return;
+  // Threads of the one before may still spin in wait of work: libgomp's look
+  // 300,000 times, which takes 18 ms where a look is 140 cycles.
+  std::this_thread::sleep_for(std::chrono::milliseconds(40));
+  take(into, who.peer->ask({{"case", json::parse(what.parameters)},
+                            {"contender", who.contender},
+                            {"seconds", options.seconds}}));
+}
+
 Row measure(const Case& what, const Field& field, const Options& options) {
+  const auto limits = limit_cases();
+  const Contender limiter{field.limits.get(), "", "limit"};
+  const bool has_limit = what.bandwidth_goal > 0 && limiter.peer != nullptr;
+  const auto& limit = what.reads_only ? limits.read : limits.triad;
   std::vector<Collected> collected(field.contenders.size());
-  for (int round = 0; round < options.rounds; ++round)
-    for (std::size_t i = 0; i < field.contenders.size(); ++i) {
-      if (!collected[i].declined.empty()) continue;
-      // Threads of the one before may still spin in wait of work: libgomp's look
-      // 300,000 times, which takes 18 ms where a look is 140 cycles.
-      std::this_thread::sleep_for(std::chrono::milliseconds(40));
-      take(collected[i],
-           field.contenders[i].peer->ask({{"case", json::parse(what.parameters)},
-                                          {"contender", field.contenders[i].contender},
-                                          {"seconds", options.seconds}}));
-    }
-  Row row{what, {}, {}};
+  Collected of_limit;
+  for (int round = 0; round < options.rounds; ++round) {
+    if (has_limit) take_turn(of_limit, limiter, limit, options);
+    for (std::size_t i = 0; i < field.contenders.size(); ++i)
+      take_turn(collected[i], field.contenders[i], what, options);
+  }
+  Row row{what, {}, {}, 0};
+  if (has_limit)
+    if (const auto one = summary(limiter.name, std::move(of_limit)); one.declined.empty())
+      row.memory_limit = limit.bytes / one.median;
   for (std::size_t i = 0; i < field.contenders.size(); ++i) {
     for (const auto& remark : collected[i].remarks)
       row.remarks.push_back(field.contenders[i].name + ": " + remark);
@@ -148,16 +164,19 @@ Row measure(const Case& what, const Field& field, const Options& options) {
 }
 
 Limits limits_of(const Field& field, const Options& options) {
-  const Field own{{}, {field.contenders.front()}};
   Limits limits;
-  for (const auto& one : limit_cases()) {
-    const auto row = measure(one, own, options);
-    const auto& best = row.measurements.front();
-    if (!best.declined.empty()) continue;
-    if (one.flops > 0) limits.flops = one.flops / best.low;
-    if (one.id.ends_with("triad")) limits.bytes = one.bytes / best.low;
-    if (one.id.ends_with("read")) limits.read_bytes = one.bytes / best.low;
-  }
+  if (field.limits == nullptr) return limits;
+  const auto rate_of = [&](const Case& what, double amount) {
+    Collected collected;
+    for (int round = 0; round < options.rounds; ++round)
+      take_turn(collected, {field.limits.get(), "", "limit"}, what, options);
+    const auto one = summary("limit", std::move(collected));
+    return one.declined.empty() ? amount / one.low : 0;
+  };
+  const auto [fma, triad, read] = limit_cases();
+  limits.flops = rate_of(fma, fma.flops);
+  limits.bytes = rate_of(triad, triad.bytes);
+  limits.read_bytes = rate_of(read, read.bytes);
   return limits;
 }
 

@@ -119,6 +119,9 @@ std::string summary_text(const Report& report) {
             fmt::format("DIFFERS: {} of {} is not netcl's result\n", row.what.id, one.contender);
   }
   text += fmt::format("goals: {} of {} met\n", met, goals);
+  for (const auto& one : standings(report))
+    text += fmt::format("beside {}: {:.2g} to {:.2g} times as fast, median {:.2g} ({} rows)\n",
+                        one.contender, one.least, one.most, one.median, one.rows);
   for (const auto& one : cliffs(report)) text += "cliff: " + one + "\n";
   for (const auto& note : report.notes) text += "note: " + note + "\n";
   return text;
@@ -149,6 +152,7 @@ std::string json_line(const Row& row) {
       if (row.what.flops > 0) line["gflops"] = row.what.flops / one.median * 1e-9;
       if (row.what.bytes > 0) line["gbytes_per_s"] = row.what.bytes / one.median * 1e-9;
       if (one.memory > 0) line["memory"] = one.memory;
+      if (row.memory_limit > 0) line["memory_limit"] = row.memory_limit * 1e-9;
     }
     text += line.dump() + "\n";
   }

@@ -71,9 +71,8 @@ Verdict verdict(const Row& row, const Limits& limits) {
   const double seconds = result.own->median;
   result.best_peer = best_peer(row);
   if (result.best_peer != nullptr) result.ratio = result.best_peer->median / seconds;
-  // What is only read may come faster than what is also written.
-  const bool reads_only = row.what.id.starts_with("sum");
-  const double roof = reads_only ? limits.read_bytes : limits.bytes;
+  double roof = row.memory_limit;
+  if (roof == 0) roof = row.what.reads_only ? limits.read_bytes : limits.bytes;
   if (roof > 0) result.of_bandwidth = row.what.bytes / seconds / roof;
   const double of_flops = limits.flops > 0 ? row.what.flops / seconds / limits.flops : 0;
   result.of_limit = std::max(of_flops, result.of_bandwidth);
@@ -84,6 +83,27 @@ Verdict verdict(const Row& row, const Limits& limits) {
       (row.what.goal > 0 && result.best_peer != nullptr) || row.what.bandwidth_goal > 0;
   result.met = fast && wide;
   return result;
+}
+
+std::vector<Standing> standings(const Report& report) {
+  std::vector<std::pair<std::string, std::vector<double>>> ratios;  // in the order of contenders
+  for (const auto& row : report.rows) {
+    const auto own = verdict(row, report.limits).own;
+    if (own == nullptr) continue;
+    for (const auto& one : row.measurements) {
+      if (&one == own || !one.declined.empty() || one.differs) continue;
+      auto found = std::find_if(ratios.begin(), ratios.end(),
+                                [&](const auto& entry) { return entry.first == one.contender; });
+      if (found == ratios.end()) found = ratios.insert(ratios.end(), {one.contender, {}});
+      found->second.push_back(one.median / own->median);
+    }
+  }
+  std::vector<Standing> all;
+  for (auto& [contender, times] : ratios) {
+    std::sort(times.begin(), times.end());
+    all.push_back({contender, times.size(), times.front(), times[times.size() / 2], times.back()});
+  }
+  return all;
 }
 
 std::vector<std::string> cliffs(const Report& report) {

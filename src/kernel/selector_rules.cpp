@@ -18,6 +18,7 @@ using V = KernelVariant;
 using F = GPUFamily;
 
 constexpr double kTinyOperations = 1e5, kSmallOperations = 1e7;
+constexpr double kTinyOnCpu = 4096;  // where even a partly filled vector is worth its launch
 constexpr std::int64_t kTinyOutput = 256, kSmallMap = 256;
 constexpr std::int64_t kVectorElements = 1024;
 constexpr std::int64_t kSequentialElements = 256, kParallelElements = 65536;
@@ -86,18 +87,21 @@ Why matmul_why(Input in, Condition condition) {
   return sizes ? Why(condition(*sizes)) : Why("the shapes of both factors are not given");
 }
 
+double tiny_operations(Input in) { return in.profile.is_cpu ? kTinyOnCpu : kTinyOperations; }
+
 Why matmul_vector(Input in) {
-  return matmul_why(in, [](const MatmulSizes& s) -> Why {
+  return matmul_why(in, [&](const MatmulSizes& s) -> Why {
     if (s.M != 1 && s.N != 1) return fmt::format("a {}x{} result is no vector", s.M, s.N);
-    if (s.operations() >= kTinyOperations) return kHolds;
+    if (s.operations() >= tiny_operations(in)) return kHolds;
     return fmt::format("only {} operations", s.operations());
   });
 }
 
 Why matmul_tiny(Input in) {
-  return matmul_why(in, [](const MatmulSizes& s) -> Why {
+  return matmul_why(in, [&](const MatmulSizes& s) -> Why {
     const double results = static_cast<double>(s.M) * static_cast<double>(s.N);
-    if (results < kTinyOutput || s.operations() < kTinyOperations) return kHolds;
+    const bool few = results < kTinyOutput && !in.profile.is_cpu;
+    if (few || s.operations() < tiny_operations(in)) return kHolds;
     return fmt::format("{} results of {} operations are not tiny", results, s.operations());
   });
 }
@@ -326,11 +330,11 @@ Why rowwise_side_by_side(Input in) {
 }
 
 constexpr BuiltinRule kRules[] = {
-    {"matmul", V::MATMUL_GEMV, "one row or one column, from 100,000 operations",
+    {"matmul", V::MATMUL_GEMV, "one row or one column, from 100,000 operations (CPU: 4,096)",
      "every element of the matrix is used once, so memory decides; a tile would compute 16 or more "
      "rows for one",
      matmul_vector, configure_matmul_gemv},
-    {"matmul", V::MATMUL_NAIVE, "fewer than 256 results or 100,000 operations",
+    {"matmul", V::MATMUL_NAIVE, "fewer than 256 results or 100,000 operations (CPU: 4,096)",
      "the launch costs more than the work", matmul_tiny, configure_matmul_naive},
     {"matmul", V::MATMUL_PACKED, "CPU",
      "a CPU wants packed panels and one work-item per tile; barriers make kernels 10 to 50 times "

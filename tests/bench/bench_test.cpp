@@ -73,6 +73,37 @@ TEST(Verdict, MayBeAgainstOneLibraryAndTheBandwidth) {
   EXPECT_TRUE(verdict(row, kLimits).met);
 }
 
+TEST(Verdict, TakesTheMemoryOfTheSameMinute) {
+  auto row = row_of(0.010, {});
+  row.what.goal = 0;
+  row.what.bandwidth_goal = 0.9;
+  EXPECT_NEAR(verdict(row, kLimits).of_bandwidth, 0.5, 1e-12);
+  row.what.reads_only = true;
+  EXPECT_NEAR(verdict(row, kLimits).of_bandwidth, 1.0, 1e-12);
+  row.memory_limit = 1.25e10;  // faster than at the beginning of the run
+  EXPECT_NEAR(verdict(row, kLimits).of_bandwidth, 0.8, 1e-12);
+  EXPECT_FALSE(verdict(row, kLimits).met);
+}
+
+TEST(Verdict, SumsUpHowNetclStandsBesideEach) {
+  auto wrong = took("B", 0.001);
+  wrong.differs = true;
+  Report report;
+  report.rows = {row_of(0.010, {took("A", 0.020), took("B", 0.5)}),
+                 row_of(0.010, {took("A", 0.005), wrong}), row_of(0.010, {took("A", 0.040)})};
+  const auto all = standings(report);
+  ASSERT_EQ(all.size(), 3u);
+  EXPECT_EQ(all[0].contender, "netcl cpu");
+  EXPECT_EQ(all[1].contender, "A");
+  EXPECT_EQ(all[1].rows, 3u);
+  EXPECT_NEAR(all[1].least, 0.5, 1e-12);
+  EXPECT_NEAR(all[1].median, 2, 1e-12);
+  EXPECT_NEAR(all[1].most, 4, 1e-12);
+  EXPECT_EQ(all[2].rows, 1u) << "a wrong result is not compared";
+  EXPECT_NE(table(report).find("beside A: 0.5 to 4 times as fast, median 2 (3 rows)"),
+            std::string::npos);
+}
+
 TEST(Verdict, FindsCliffsBetweenNeighbours) {
   Report report;
   const auto add = [&](const std::string& id, double seconds) {
@@ -245,6 +276,20 @@ TEST(Run, InterruptedKeepsWhatWasMeasured) {
   ASSERT_EQ(report.rows.size(), 1u);
   EXPECT_GT(report.rows[0].measurements.at(0).median, 0);
   EXPECT_NE(table(report).find("interrupted after 1 of"), std::string::npos);
+}
+
+TEST(Run, MeasuresTheMemoryInTurnsWithWhatIsBoundByIt) {
+  NETCL_NEED_OPENCL();
+  auto options = small_run();
+  options.device = "opencl";
+  options.filter = "sum 16M";
+  const auto report = run(options);
+  ASSERT_EQ(report.rows.size(), 1u);
+  EXPECT_GT(report.limits.flops, 0);
+  EXPECT_GT(report.limits.bytes, 0);
+  EXPECT_GT(report.limits.read_bytes, 0);
+  EXPECT_GT(report.rows[0].memory_limit, 0);
+  EXPECT_NE(json_line(report.rows[0]).find("memory_limit"), std::string::npos);
 }
 
 TEST(Run, WhatContendersHadToDoWithoutIsANoteOnce) {

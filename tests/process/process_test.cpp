@@ -14,6 +14,7 @@
 #include "netcl/netcl.h"
 #include "support/child_process.h"
 #include "support/devices.h"
+#include "support/sanitizers.h"
 #include "support/temp_dir.h"
 
 namespace netcl {
@@ -117,9 +118,8 @@ TEST(Fork, BeforeTheFirstUseTheChildIsFree) {
 }
 
 TEST(Fork, TheCpuBackendAloneGoesOnInTheChild) {
-#ifdef __SANITIZE_THREAD__
-  GTEST_SKIP() << "ThreadSanitizer ends a child that starts threads after a fork with threads";
-#endif
+  if (test::kThreadSanitizer)
+    GTEST_SKIP() << "ThreadSanitizer ends a child that starts threads after a fork with threads";
   if (!child_role()) {
     EXPECT_EQ(ChildProcess("parent").wait(), 0);
     return;

@@ -1,18 +1,24 @@
-// Whether this is a build with a sanitizer, which makes most things several times slower.
+// Which sanitizer this is a build with. Each makes most things several times slower.
 #pragma once
+
+#ifdef __has_feature  // clang says it so, g++ by a macro for each
+#define NETCL_HAS_SANITIZER(feature) __has_feature(feature)
+#else
+#define NETCL_HAS_SANITIZER(feature) 0
+#endif
 
 namespace netcl::test {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)  // how g++ says it
-inline constexpr bool kSanitized = true;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-inline constexpr bool kSanitized = true;
+#if defined(__SANITIZE_THREAD__) || NETCL_HAS_SANITIZER(thread_sanitizer)
+inline constexpr bool kThreadSanitizer = true;
 #else
-inline constexpr bool kSanitized = false;
+inline constexpr bool kThreadSanitizer = false;
 #endif
+
+#if defined(__SANITIZE_ADDRESS__) || NETCL_HAS_SANITIZER(address_sanitizer)
+inline constexpr bool kSanitized = true;
 #else
-inline constexpr bool kSanitized = false;
+inline constexpr bool kSanitized = kThreadSanitizer;
 #endif
 
 }  // namespace netcl::test

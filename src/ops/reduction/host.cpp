@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "base/parallel.h"
+#include "base/wrapping.h"
 #include "ops/reduction/reduction.h"
 #include "tensor/convert.h"
 
@@ -14,14 +15,13 @@ constexpr std::int64_t kBlock = 128, kLanes = 16, kGrain = 1 << 15;
 
 template <class V>
 using wide_t = std::conditional_t<std::is_integral_v<V>, std::int64_t, V>;
-// Wraps around as the kernels do; signed overflow would be undefined.
 template <class V>
-using plain_t = std::conditional_t<std::is_integral_v<V>, std::uint64_t, V>;
+using plain_t = std::conditional_t<std::is_integral_v<V>, Wrapping<std::int64_t>, V>;
 
 template <class V>
 struct Sum {
   using State = plain_t<V>;
-  static constexpr State identity() { return 0; }
+  static constexpr State identity() { return State(0); }
   static State push(State s, V v, std::int64_t) { return s + static_cast<State>(v); }
   static State combine(State a, State b) { return a + b; }
   static wide_t<V> finish(State s, std::int64_t, double) { return static_cast<wide_t<V>>(s); }
@@ -35,7 +35,7 @@ struct Mean : Sum<V> {
 template <class V>
 struct Prod {
   using State = plain_t<V>;
-  static constexpr State identity() { return 1; }
+  static constexpr State identity() { return State(1); }
   static State push(State s, V v, std::int64_t) { return s * static_cast<State>(v); }
   static State combine(State a, State b) { return a * b; }
   static wide_t<V> finish(State s, std::int64_t, double) { return static_cast<wide_t<V>>(s); }
