@@ -452,9 +452,16 @@ KernelConfig make_config(const BuiltinRule& rule, const RuleInput& input) {
   return config;
 }
 
-KernelConfig make_custom_config(const std::string& kernel, const RuleInput& input) {
+KernelConfig make_named_config(std::string_view kernel, const RuleInput& input) {
+  const BuiltinRule* named = nullptr;
+  for (const auto& rule : kRules) {
+    if (name_of(rule.variant) != kernel) continue;
+    named = &rule;
+    if (rule.why_not(input).empty()) break;
+  }
+  if (named != nullptr) return make_config(*named, input);
   auto config = starting_config(KernelVariant::CUSTOM, input.profile);
-  config.extra["kernel"] = kernel;
+  config.extra["kernel"] = std::string(kernel);
   return config;
 }
 

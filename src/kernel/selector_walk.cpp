@@ -56,7 +56,7 @@ class Walk {
     if (!rule.condition(input_.problem, input_.profile))
       return declines(rule.kernel, "the condition of the user's rule is false");
     decision_.by_user = true;
-    return take(rule.kernel, rule.reason, user_config(rule.kernel));
+    return take(rule.kernel, rule.reason, detail::make_named_config(rule.kernel, input_));
   }
 
   bool takes(const BuiltinRule& rule) {
@@ -85,12 +85,6 @@ class Walk {
     if (found == strikes_.end()) return false;
     declines(kernel, "struck out on this device: " + found->second);
     return true;
-  }
-
-  KernelConfig user_config(const std::string& kernel) const {
-    for (const auto* rule : builtin_rules_of(input_.problem.op))
-      if (name_of(rule->variant) == kernel) return detail::make_config(*rule, input_);
-    return detail::make_custom_config(kernel, input_);
   }
 
   std::string declined_text() const {

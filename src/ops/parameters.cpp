@@ -98,9 +98,7 @@ ParametersPtr or_defaults(const ParametersPtr& found, const VariantSpace& space)
 KernelConfig config_of(std::string_view kernel, const KernelProblem& problem,
                        const ExtendedDeviceProfile& profile) {
   const detail::RuleInput input{problem, profile, detail::SelectorSettings::from_environment()};
-  for (const auto& rule : detail::builtin_rules())
-    if (name_of(rule.variant) == kernel) return detail::make_config(rule, input);
-  return detail::make_custom_config(std::string(kernel), input);
+  return detail::make_named_config(kernel, input);
 }
 
 std::shared_ptr<const Parameters> parameters_of(const OpCall& call, const OpVariant& variant,

@@ -80,6 +80,17 @@ TEST(KernelSelector, ALaterRuleReplacesRememberedDecisions) {
   EXPECT_EQ(selector.select("conv2d", kConv3x3, profile), "MINE");
 }
 
+// Several rules have this kernel, each with the tiles of its vendor.
+TEST(KernelSelector, AUsersRuleGetsTheConfigurationOfItsDevice) {
+  for (const auto& [device, work] : {std::pair{"a100", 8}, {"rx_6800", 4}, {"mi210", 4}}) {
+    KernelSelector selector(recorded_profile(device));
+    selector.register_rule("matmul", always(true), "MATMUL_REGISTER_TILED");
+    const auto config = selector.select_matmul_kernel(2048, 2048, 2048);
+    EXPECT_EQ(config.variant, V::MATMUL_REGISTER_TILED) << device;
+    EXPECT_EQ(config.work_per_thread, work) << device;
+  }
+}
+
 TEST(KernelSelector, AUserRuleMayNameABuiltInVariant) {
   const auto profile = recorded_profile("a100");
   KernelSelector selector(profile);

@@ -39,11 +39,14 @@ void set_row_variants(OpDef& op, const char* item, const char* group, const char
 KernelPtr team_kernel(const Queue& queue, const char* path, const char* kernel, DType dtype,
                       Team team, std::int64_t bits, const std::string& more) {
   const bool group = team == Team::group;
-  // On a GPU more accumulators of an item alone would end up in memory.
-  const std::int64_t lanes = group ? 1 : device_profile(queue).is_cpu ? 16 : 4;
+  // On a GPU more accumulators of an item alone would end up in memory, and so would those of a
+  // loop that stays one; a CPU's compiler makes vectors of the loop.
+  const bool cpu = device_profile(queue).is_cpu;
+  const std::int64_t lanes = group ? 1 : cpu ? 16 : 4;
   return op_kernel(queue, {path, kernel, {static_cast<std::int64_t>(dtype), group ? 1 : 0, bits}},
                    [&] {
                      return t_and_acc(dtype) + define("LANES", lanes) +
+                            define("UNROLL", cpu ? "" : "_Pragma(\"unroll\")") +
                             (group ? define("GROUP", 1) + define("WG_MAX", kGroup) : "") + more;
                    });
 }
