@@ -39,8 +39,9 @@ std::span<const BuiltinRule> builtin_rules();
 
 // A configuration of `variant` for a rule's input: the device's starting points, then `configure`.
 KernelConfig make_config(const BuiltinRule& rule, const RuleInput& input);
-// For a kernel that no rule chose: as the first rule with this kernel that holds would have it, else
-// as the last one, which is the most general. The starting points alone for a kernel of the user's.
+// For a kernel that no rule chose: as the first rule with this kernel that holds would have it,
+// else as the last one, which is the most general. The starting points alone for a kernel of the
+// user's.
 KernelConfig make_named_config(std::string_view kernel, const RuleInput& input);
 
 }  // namespace netcl::detail

@@ -42,27 +42,27 @@
 
 // ACC total = OP over all i of `element`, an expression in i. Several accumulators: faster, and
 // errors grow slowly.
-#define REDUCE_ROW(total, START, OP, element)                                         \
-  ACC total;                                                                          \
-  {                                                                                   \
-    ACC lanes[LANES];                                                                 \
-    UNROLL for (int l = 0; l < LANES; ++l) lanes[l] = START;                          \
-    long base = ITEM;                                                                 \
-    for (; base + (LANES - 1) * ITEMS < n; base += LANES * ITEMS)                     \
-      UNROLL for (int l = 0; l < LANES; ++l) {                                        \
-        const long i = base + l * ITEMS;                                              \
-        const ACC e = (element);                                                      \
-        lanes[l] = OP(lanes[l], e);                                                   \
-      }                                                                               \
-    for (; base < n; base += ITEMS) {                                                 \
-      const long i = base;                                                            \
-      const ACC e = (element);                                                        \
-      lanes[0] = OP(lanes[0], e);                                                     \
-    }                                                                                 \
-    UNROLL for (int part = LANES / 2; part > 0; part /= 2)                            \
-      UNROLL for (int l = 0; l < part; ++l) lanes[l] = OP(lanes[l], lanes[l + part]); \
-    total = lanes[0];                                                                 \
-    TEAM_REDUCE(total, OP);                                                           \
+#define REDUCE_ROW(total, START, OP, element)                                                    \
+  ACC total;                                                                                     \
+  {                                                                                              \
+    ACC lanes[LANES];                                                                            \
+    UNROLL for (int l = 0; l < LANES; ++l) lanes[l] = START;                                     \
+    long base = ITEM;                                                                            \
+    for (; base + (LANES - 1) * ITEMS < n; base += LANES * ITEMS)                                \
+      UNROLL for (int l = 0; l < LANES; ++l) {                                                   \
+        const long i = base + l * ITEMS;                                                         \
+        const ACC e = (element);                                                                 \
+        lanes[l] = OP(lanes[l], e);                                                              \
+      }                                                                                          \
+    for (; base < n; base += ITEMS) {                                                            \
+      const long i = base;                                                                       \
+      const ACC e = (element);                                                                   \
+      lanes[0] = OP(lanes[0], e);                                                                \
+    }                                                                                            \
+    UNROLL for (int part = LANES / 2; part > 0; part /= 2) UNROLL for (int l = 0; l < part; ++l) \
+        lanes[l] = OP(lanes[l], lanes[l + part]);                                                \
+    total = lanes[0];                                                                            \
+    TEAM_REDUCE(total, OP);                                                                      \
   }
 #define SUM_ROW(total, element) REDUCE_ROW(total, (ACC)0, PLUS, element)
 #define MAX_ROW(total, element) REDUCE_ROW(total, (ACC)(-INFINITY), LARGER, element)
