@@ -252,11 +252,12 @@ def audit(only, quick):
         sys.exit("gpu_audit.py: nothing is launched by this name")
     problems = []
     findings = findings_of(launches, compile_all(launches, problems))
-    problems += check(findings, notes) + unexplained(findings, notes) + divergent(findings)
+    barriers = divergent(findings)
+    problems += check(findings, notes) + unexplained(findings, notes) + barriers
     if only:
         print(gpu_report.details(findings))
     else:
-        text = gpu_report.page(findings, notes, quick, QUICK_MANY)
+        text = gpu_report.page(findings, notes, barriers, quick, QUICK_MANY)
         (PROJECT / "docs" / "gpu-audit.md").write_text(text, encoding="utf-8")
     for problem in dict.fromkeys(problems):
         print("BROKEN " + problem)

@@ -6,6 +6,7 @@ import unittest
 import gpu_audit
 import gpu_compilers as compilers
 import gpu_notes
+import gpu_report
 
 PTXAS = """ptxas info    : 0 bytes gmem
 ptxas info    : Compiling entry function '__clang_ocl_kern_imp_tile' for 'sm_86'
@@ -157,6 +158,15 @@ class Rules(unittest.TestCase):
         self.assertEqual(gpu_audit.check([self.finding(occupancy=0.4)], none | {"occupancy": {"tile": "why"}}), [])
         self.assertEqual(gpu_audit.check([self.finding(level="tunable", spill=4)], none), [])
         self.assertEqual(len(gpu_audit.unexplained([self.finding()], none)), 1)
+
+    def test_page_tells_what_is_broken(self):
+        told = {"occupancy": {}, "coalescing": {"tile": "neighbours"}, "device": {}}
+        kept = gpu_report.page([self.finding()], told, [], False, 1)
+        self.assertNotIn("| broken", kept)
+        self.assertIn("of every kernel) | broken by `tile` |",
+                      gpu_report.page([self.finding()], told | {"coalescing": {}}, [], False, 1))
+        self.assertIn("| broken: tile: a barrier in a branch |",
+                      gpu_report.page([self.finding()], told, ["tile: a barrier in a branch"], False, 1))
 
 
 def run():

@@ -31,8 +31,8 @@ Which resources netcl's kernels take on GPUs, from the compilers of their makers
 | no private array is kept in memory | {privates} |
 | local memory up to 32 KiB | {locals} |
 | occupancy of 50 % at least, or the kernel's comment says why not (`// occupancy(kernel): ...`) | {occupancies} |
-| barriers only where all items of a group come: not behind conditions, loops or returns that depend on an item's id | checked by `scripts/gpu_notes.py` in every program with a barrier |
-| memory is accessed by neighbours at neighbouring places, or the comment says why not (`// coalescing(kernel): ...`) | every kernel has such a comment |
+| barriers only where all items of a group come: not behind conditions, loops or returns that depend on an item's id (`scripts/gpu_notes.py` reads every program with a barrier) | {barriers} |
+| memory is accessed by neighbours at neighbouring places, or the comment says why not (`// coalescing(kernel): ...`, of every kernel) | {comments} |
 
 Kernels for CPUs (`// device(kernel): CPU`: {cpu}) are not audited: no rule chooses them on a GPU.
 
@@ -128,7 +128,8 @@ def state(defaults, broken):
     return "kept" if not kernels else "broken by " + ", ".join(f"`{k}`" for k in kernels)
 
 
-def page(findings, notes, quick, many):
+def page(findings, notes, divergent, quick, many):
+    """`divergent`: what is wrong with barriers, as text."""
     vendor_of = {t.name: t.vendor for t in compilers.TARGETS}
     defaults = [f for f in findings if f.launch.level != "tunable"]
     tunables = [f for f in findings if f.launch.level == "tunable"]
@@ -139,7 +140,9 @@ def page(findings, notes, quick, many):
         privates=state(defaults, lambda f: f.usage.private > 0),
         locals=state(defaults, lambda f: f.local > 32 << 10),
         occupancies=state(defaults, lambda f: f.occupancy < 0.5 and f.launch.kernel not in notes["occupancy"])
-        + f"; {len(reasons)} kernels with a reason")]
+        + f"; {len(reasons)} kernels with a reason",
+        barriers="broken: " + "; ".join(divergent) if divergent else "kept",
+        comments=state(findings, lambda f: f.launch.kernel not in notes["coalescing"]))]
     compiled = {(f.launch.program, f.launch.target) for f in findings}
     parts.append(f"This run{' (`--quick`)' if quick else ''}: {len({p for p, _ in compiled})} programs, "
                  f"{len(compiled)} compilations, {len({f.launch.kernel for f in findings})} kernels.\n")

@@ -35,8 +35,9 @@ kernel void winograd_filters(global const T* w, global ACC* u, const long8 at, c
 }
 
 // tiles: (tiles of all images at hand, tiles down, tiles across, elements of a row); first: the
-// first image. coalescing(winograd_inputs): neighbouring items own neighbouring tiles: they read
-// near elements of the same rows and write neighbours of each plane of v.
+// first image.
+// coalescing(winograd_inputs): neighbouring items own neighbouring tiles: they read near elements
+// of the same rows and write neighbours of each plane of v.
 kernel void winograd_inputs(global const T* x, global ACC* v, const long8 at, const int16 g,
                             const long4 tiles, const long first) {
   x += at.s0, v += at.s1;
