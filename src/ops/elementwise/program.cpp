@@ -133,8 +133,8 @@ class Writer {
     parameters.insert(parameters.end(), values.begin(), values.end());
     // coalescing(elementwise): neighbouring items read and write neighbouring elements or vectors;
     // operands that are views are read as far apart as they lie.
-    // occupancy(elementwise): erf and its like in float64 hold 100 registers for four elements of an
-    // item, whose polynomials do not wait for each other.
+    // occupancy(elementwise): erf and its like in float64 hold 100 registers for four elements of
+    // an item, whose polynomials do not wait for each other.
     line("__kernel void elementwise({}) {{", join(parameters, ", "));
   }
 
