@@ -13,10 +13,11 @@ namespace netcl {
 // FETCH(p) asks for memory ahead of its use, STREAM(v, p) writes a vector past the caches, where
 // the compiler has such things; the vector must lie at a multiple of its size. Prefetching only
 // where it makes a CPU's own code: the translator to SPIR-V, which Mesa uses, ends the process at
-// it.
+// it. A FETCH that is defined before stays.
 inline constexpr const char* kMemoryHints =
     "#ifdef __has_builtin\n"
-    "#if (defined(__x86_64__) || defined(__aarch64__)) && __has_builtin(__builtin_prefetch)\n"
+    "#if !defined(FETCH) && (defined(__x86_64__) || defined(__aarch64__)) && \\\n"
+    "    __has_builtin(__builtin_prefetch)\n"
     "#define FETCH(p) __builtin_prefetch(p)\n"
     "#endif\n"
     "#if __has_builtin(__builtin_nontemporal_store)\n"
@@ -55,6 +56,38 @@ inline std::string half_vectors(std::int64_t n) {
       n);
 }
 
+// load_<type><n>(p) and store_<type><n>(v, p) of plain elements, wherever they lie and in whatever
+// memory. PoCL's vload16 is a function that puts pairs of elements together, which its compiler
+// may leave as eight narrow loads; there they are vectors that need no alignment. May be given more
+// than once.
+inline std::string loose_vectors(std::string_view type, std::int64_t n) {
+  const auto vector = fmt::format("{}{}", type, n);
+  std::string text = fmt::format(
+      "#ifndef LOOSE_{0}\n"
+      "#define LOOSE_{0}\n"
+      "#ifdef POCL_DEVICE_ADDRESS_BITS\n"
+      "typedef {0} __attribute__((aligned(sizeof({1})))) loose_{0};\n",
+      vector, type);
+  for (const char* space : {"__global", "__local", "__private"})
+    text += fmt::format(
+        "static inline __attribute__((overloadable, always_inline)) {0} load_{0}(\n"
+        "    {2} const {1}* p) {{\n"
+        "  return *({2} const loose_{0}*)p;\n"
+        "}}\n"
+        "static inline __attribute__((overloadable, always_inline)) void store_{0}(\n"
+        "    {0} v, {2} {1}* p) {{\n"
+        "  *({2} loose_{0}*)p = v;\n"
+        "}}\n",
+        vector, type, space);
+  return text + fmt::format(
+                    "#else\n"
+                    "#define load_{0}(p) vload{1}(0, p)\n"
+                    "#define store_{0}(v, p) vstore{1}(v, 0, p)\n"
+                    "#endif\n"
+                    "#endif\n",
+                    vector, n);
+}
+
 inline std::uint64_t bytes_of(std::span<const Tensor> tensors) {
   std::uint64_t bytes = 0;
   for (const auto& tensor : tensors)
@@ -65,6 +98,12 @@ inline std::uint64_t bytes_of(std::span<const Tensor> tensors) {
 // Operands that do not stay in the last cache for the next op anyway need not pass through it.
 inline bool outgrow_caches(std::uint64_t bytes, const ExtendedDeviceProfile& profile) {
   return bytes > profile.global_mem_cache_size / 2;
+}
+
+// Whether a CPU gains when kernels ask for arrays ahead. AMD's fetch them soon enough by
+// themselves, and are slower with requests between the loads.
+inline bool gains_by_fetching(const ExtendedDeviceProfile& profile) {
+  return profile.vendor != "AuthenticAMD";
 }
 
 }  // namespace netcl

@@ -64,8 +64,9 @@ ElementShape walking_shape(const ElementArgs& args, DType compute, int vec,
   shape.part = walking_part(args.outputs[0].numel(), profile);
   const bool any = std::any_of(args.outputs.begin(), args.outputs.end(),
                                [&](const Tensor& output) { return output.dtype() == compute; });
-  shape.fetches = outgrow_caches(bytes_of(args.inputs) + bytes_of(args.outputs), profile);
-  shape.streams = any && shape.fetches;
+  const bool large = outgrow_caches(bytes_of(args.inputs) + bytes_of(args.outputs), profile);
+  shape.fetches = large && gains_by_fetching(profile);
+  shape.streams = any && large;
   return shape;
 }
 

@@ -2,7 +2,7 @@
 // so that the program cache on disk finds it.
 #include "ops/elementwise/program.h"
 
-#include <algorithm>
+#include <set>
 
 #include "base/format.h"
 #include "ops/memory_hints.h"
@@ -25,7 +25,7 @@ std::string load_text(DType dtype, DType compute, const std::string& pointer,
     value = vec > 1 ? fmt::format("load_halves{}({} + {})", vec, pointer, index)
                     : fmt::format("vload_half({}, {})", index, pointer);
   else if (vec > 1)
-    value = fmt::format("vload{}(0, {} + {})", vec, pointer, index);
+    value = fmt::format("load_{}({} + {})", vector_type(opencl_type(dtype), vec), pointer, index);
   else
     value = fmt::format("{}[{}]", pointer, index);
   const auto loaded = dtype == DType::float16 ? DType::float32 : dtype;
@@ -45,8 +45,9 @@ std::string store_text(DType dtype, DType compute, const std::string& pointer,
     stored = fmt::format("convert_{}(({}) & 1)", vector_type(type, vec), value);
   else if (dtype == DType::float32 && compute == DType::float64)
     stored = fmt::format("convert_{}({})", vector_type(type, vec), value);
-  return vec > 1 ? fmt::format("vstore{}({}, 0, {} + {});", vec, stored, pointer, index)
-                 : fmt::format("{}[{}] = {};", pointer, index, stored);
+  return vec > 1
+             ? fmt::format("store_{}({}, {} + {});", vector_type(type, vec), stored, pointer, index)
+             : fmt::format("{}[{}] = {};", pointer, index, stored);
 }
 
 constexpr std::size_t kFetchAhead = 2048;  // bytes
@@ -119,10 +120,14 @@ class Writer {
     }
     line("#define larger(x, z) ((((x) != (x)) | ((x) > (z))) ? (x) : (z))");
     line("#define smaller(x, z) ((((x) != (x)) | ((x) < (z))) ? (x) : (z))");
-    const auto is_half = [](const ElementOperand& one) { return one.dtype == DType::float16; };
-    if (vec_ > 1 && (std::any_of(program_.inputs.begin(), program_.inputs.end(), is_half) ||
-                     std::any_of(program_.outputs.begin(), program_.outputs.end(), is_half)))
-      text_ += half_vectors(vec_);
+    std::set<DType> dtypes;
+    for_tensors([&](const std::string&, const ElementOperand& operand, bool) {
+      dtypes.insert(operand.dtype);
+    });
+    if (vec_ > 1)
+      for (const auto dtype : dtypes)
+        text_ +=
+            dtype == DType::float16 ? half_vectors(vec_) : loose_vectors(opencl_type(dtype), vec_);
     text_ += program_.preamble;
   }
 

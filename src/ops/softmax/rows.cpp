@@ -74,16 +74,16 @@ std::string row_macros(DType dtype, const ExtendedDeviceProfile& profile) {
   const auto integers = fmt::format("{}{}", doubles ? "long" : "int", vec);
   std::vector<std::string> numbers;
   for (std::int64_t l = 0; l < vec; ++l) numbers.push_back(std::to_string(l));
-  auto text = kMemoryHints + vector_macros(dtype, vec) +
-              define("FETCH_AHEAD", kFetchAhead / static_cast<std::int64_t>(size_of(dtype))) +
-              define("LANEV", integers) +
-              define("LANES", fmt::format("(({})({}))", integers, join(numbers, ", ")));
+  auto text = gains_by_fetching(profile) ? std::string() : define("FETCH(p)", "((void)0)");
+  text += kMemoryHints + vector_macros(dtype, vec) +
+          define("FETCH_AHEAD", kFetchAhead / static_cast<std::int64_t>(size_of(dtype))) +
+          define("LANEV", integers) +
+          define("LANES", fmt::format("(({})({}))", integers, join(numbers, ", ")));
   for (const int width : {2, 4, 8})
     text += define(fmt::format("ACC{}", width), fmt::format("{}{}", acc, width));
-  if (dtype == DType::float16)
-    text += fmt::format("#define STOREV(p, i, v) store_halves{}(v, (p) + (i))\n", vec);
-  else
-    text += fmt::format("#define STOREV(p, i, v) vstore{}(v, 0, (p) + (i))\n", vec);
+  text += define("STOREV(p, i, v)", dtype == DType::float16
+                                        ? fmt::format("store_halves{}(v, (p) + (i))", vec)
+                                        : fmt::format("store_{}{}(v, (p) + (i))", acc, vec));
   if (dtype != DType::float16) text += define("SAME", 1);
   if (!doubles)
     text += define("FLOATS", 1) + define("AS_LANES", fmt::format("as_int{}", vec)) +
