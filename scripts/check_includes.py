@@ -48,6 +48,7 @@ PUBLIC = {
     "profile": "device",
     "profiling": "profiling",
     "memory": "memory",
+    "compile_ahead": "kernel",
     "kernel": "kernel",
     "kernel_selector": "kernel",
     "program_cache": "kernel",

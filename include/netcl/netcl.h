@@ -7,6 +7,7 @@
 #include "netcl/bench.h"
 #include "netcl/capabilities.h"
 #include "netcl/capture.h"
+#include "netcl/compile_ahead.h"
 #include "netcl/data.h"
 #include "netcl/device.h"
 #include "netcl/diagnostics.h"

@@ -40,6 +40,9 @@ constexpr EnvironmentVariable kTable[] = {
     {"NETCL_CACHE_BINARIES", "auto",
      "Whether netcl keeps compiled kernels itself: auto leaves them to drivers that do and whose "
      "binaries cost a second compilation (PoCL); 1 keeps those too."},
+    {"NETCL_COMPILE_AHEAD", "1",
+     "0 keeps netcl train from starting a second process that compiles half of the kernels when "
+     "PoCL has none of them yet; worker is what that process is told."},
     {"NETCL_AUTOTUNE", "0", "1 lets built-in kernels be tuned at their first use."},
     {"NETCL_TUNING_FILE", "", "The tuning store; default is tuning.json in the cache directory."},
 };

@@ -195,12 +195,12 @@ struct Scratch {
 };
 
 double first_step(const Options& options, const std::filesystem::path& caches) {
+  const json request = {{"case", {{"kind", "train"}, {"model", "cnn"}, {"batch", 64}}},
+                        {"once", true}};
   const auto start = Clock::now();
-  auto command = own_command(options, options.device);
-  command.insert(command.begin(), "XDG_CACHE_HOME=" + caches.string());
-  Peer peer(command);
-  const auto answer =
-      peer.ask({{"case", {{"kind", "train"}, {"model", "cnn"}, {"batch", 64}}}, {"once", true}});
+  Peer peer({"XDG_CACHE_HOME=" + caches.string(), options.self, "bench", "--device", options.device,
+             "--once", request.dump()});
+  const auto answer = peer.ask(request);
   check<Error>(!answer.contains("declined"), "[bench] the first step failed: {}", answer.dump());
   return std::chrono::duration<double>(Clock::now() - start).count();
 }

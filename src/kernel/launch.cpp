@@ -7,12 +7,14 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "base/check.h"
 #include "base/log.h"
 #include "base/process.h"
 #include "cl/recording.h"
 #include "cl/state.h"
+#include "kernel/compile_ahead.h"
 #include "kernel/launch_listener.h"
 #include "kernel/local_memory.h"
 #include "kernel/source_scan.h"
@@ -390,12 +392,18 @@ Event enqueue_kernel(const Queue& queue, KernelState& kernel, const WorkSize& gl
   Event done;
   if (global.total() == 0) return done;
   const auto padded = local.padded(global.rank());
-  auto own =
-      cl::is_recording() ? cl::create_kernel(kernel.program.get(), kernel.name) : Ref<_cl_kernel>();
+  auto own = cl::is_recording() || compiling::withholds()
+                 ? cl::create_kernel(kernel.program.get(), kernel.name)
+                 : Ref<_cl_kernel>();
   auto* target = own ? own.get() : kernel.kernel.get();
   Binder binder(queue, kernel, target, args);
   const std::lock_guard lock(kernel.mutex);
   for (std::size_t i = 0; i < args.size(); ++i) binder.bind(i, args[i]);
+  if (compiling::withholds()) [[unlikely]] {
+    compiling::withhold(kernel,
+                        describe(queue, kernel, std::move(own), global, padded, binder, args));
+    return done;
+  }
   wait_for_others(queue, binder.other_queues());
   queue.state().recent.add(kernel.interned);
   finish_queues_before_exit_handlers();
@@ -407,6 +415,7 @@ Event enqueue_kernel(const Queue& queue, KernelState& kernel, const WorkSize& gl
   if (t_launch_listener != nullptr) [[unlikely]]
     t_launch_listener->launched(kernel, global, padded, args);
   let_others_wait(done, queue, binder.other_queues());
+  if (!std::exchange(kernel.was_launched, true) && compiling::in_turns()) queue.finish();
   if (profiling::enabled())
     profiling::record_launch(queue, kernel.interned, done, memory_bytes(args));
   log::debug(4, "launch {} global {} local {}", kernel.name, global, local);

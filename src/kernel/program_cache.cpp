@@ -4,6 +4,7 @@
 #include "kernel/program_cache.h"
 
 #include <atomic>
+#include <chrono>
 #include <future>
 #include <nlohmann/json.hpp>
 #include <unordered_map>
@@ -16,6 +17,7 @@
 #include "device/driver_limits.h"
 #include "kernel/binary_store.h"
 #include "kernel/build_log.h"
+#include "kernel/compile_ahead.h"
 #include "kernel/driver_options.h"
 #include "kernel/launch_listener.h"
 #include "netcl/capabilities.h"
@@ -209,6 +211,7 @@ ProgramPtr build_from_source(const Request& request) {
   auto program = cl::program_from_source(request.context.get(), request.source);
   const auto options =
       request.options + std::string(driver_options(device_profile(request.device)));
+  const auto start = std::chrono::steady_clock::now();
   const auto outcome = cl::build(program.get(), request.device, options);
   if (!outcome.ok) {
     ++g_counters.failed;
@@ -216,6 +219,8 @@ ProgramPtr build_from_source(const Request& request) {
                            options);
   }
   ++g_counters.compiled;
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  compiling::compiled(request.device, took.count());
   auto result = finish_program(request, std::move(program));
   store_on_disk(request, *result);
   return result;

@@ -33,8 +33,9 @@ struct KernelState {
   Ref<_cl_kernel> kernel;
   std::shared_ptr<const std::string> source;
   std::string options;
-  std::string source_hash;  // of source and options
-  bool is_wrapped = false;  // its program was built elsewhere, and is not in the cache
+  std::string source_hash;    // of source and options
+  bool is_wrapped = false;    // its program was built elsewhere, and is not in the cache
+  bool was_launched = false;  // with the mutex
   LocalSizeMemo memo;
 };
 

@@ -57,16 +57,18 @@ double shape_cost(const PanelProduct& product, std::int64_t mr, std::int64_t nv,
 // Of the shapes that fill the registers as well as the rule's, the one that wastes the least.
 std::pair<std::int64_t, std::int64_t> best_shape(const PanelProduct& product, std::int64_t vec,
                                                  const KernelConfig& config) {
-  constexpr double kWorthAnother = 0.99;  // another kernel to compile
-  constexpr std::int64_t kSmallResult = 4096;
+  // Another kernel takes a second to compile, which a small product does not bring back.
+  constexpr std::int64_t kSmallResult = 4096, kSmallProduct = 1 << 22;
+  const auto products = product.rows * product.columns * product.terms;
+  const double worth_another = products > 0 && products < kSmallProduct ? 0.93 : 0.99;
   const std::int64_t mr = config.tile_m, nv = config.tile_n / config.vector_width;
   const std::int64_t registers = mr * nv >= 24 ? 32 : 16;
   std::pair best{mr, nv};
-  double best_cost = shape_cost(product, mr, nv, vec) * kWorthAnother;
+  double best_cost = shape_cost(product, mr, nv, vec) * worth_another;
   const auto look_at = [&](std::int64_t rows, std::int64_t vectors) {
     if (rows * vectors < kFewestSums || (rows + 1) * vectors + 1 > registers) return;
     const double cost = shape_cost(product, rows, vectors, vec);
-    if (cost < best_cost) best = {rows, vectors}, best_cost = cost * kWorthAnother;
+    if (cost < best_cost) best = {rows, vectors}, best_cost = cost * worth_another;
   };
   for (const std::int64_t vectors : {nv, nv + 1, nv - 1}) {
     if (vectors < 1) continue;

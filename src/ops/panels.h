@@ -71,6 +71,7 @@ PanelShares share_product(const ProductSize& size, const PanelTile& tile, const 
 struct PanelProduct {
   std::int64_t columns;
   std::int64_t rows = 0;       // 0: so many that it does not matter, or of any number
+  std::int64_t terms = 0;      // likewise
   std::int64_t left_step = 0;  // bytes between rows of a left factor that is read where it lies
 };
 

@@ -8,16 +8,18 @@
 #include <fstream>
 #include <iostream>
 #include <memory>
+#include <sstream>
 
 #include "command.h"
 #include "netcl/netcl.h"
+#include "second_compiler.h"
 
 namespace netcl::cli {
 namespace {
 
 struct BenchRequest {
   bench::Options options;
-  std::string json, report;
+  std::string json, report, once;
   bool serve = false, list = false, no_sweeps = false, no_start = false;
 };
 
@@ -36,8 +38,21 @@ void write(const std::string& path, const std::string& text) {
   if (!file) throw FileError(fmt::format("[bench] {} could not be written", path));
 }
 
+// Answers one request as `serve` does, in a process that starts as `netcl train` does.
+void serve_once(const BenchRequest& request) {
+  std::istringstream requests(request.once);
+  const auto serve = [&] { bench::serve(request.options.device, requests, std::cout); };
+  if (compile_role() == CompileRole::second) return compile_only(serve);
+  start_second_compiler_when_needed();
+  serve();
+}
+
 int run(BenchRequest request) {
   auto& options = request.options;
+  if (!request.once.empty()) {
+    serve_once(request);
+    return 0;
+  }
   if (request.serve) {
     bench::serve(options.device, std::cin, std::cout);
     return 0;
@@ -85,6 +100,7 @@ void add_bench(CLI::App& app, Action& action) {
   command->add_flag("--no-start", request->no_start, "without the time to the first step");
   command->add_flag("--list", request->list, "print the cases, run none");
   command->add_flag("--serve", request->serve, "measure what standard input asks for");
+  command->add_option("--once", request->once, "measure this one request, as --serve would");
   command->callback([request, &action] { action = [request] { return run(*request); }; });
 }
 
