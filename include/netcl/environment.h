@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace netcl {
 
@@ -18,6 +19,10 @@ std::span<const EnvironmentVariable> environment_variables();
 
 // The value in force: the environment's, or the default.
 std::string environment_value(std::string_view name);
+
+// The environment of this process for another one, as "NAME=value": those of `changed` first, which
+// take the place of their namesakes.
+std::vector<std::string> environment_with(std::vector<std::string> changed);
 
 // The table as Markdown, as in docs/environment.md.
 std::string environment_markdown();

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 
@@ -104,6 +105,16 @@ std::uint64_t fingerprint() {
 }  // namespace env
 
 std::span<const EnvironmentVariable> environment_variables() { return kTable; }
+
+std::vector<std::string> environment_with(std::vector<std::string> changed) {
+  const auto name_of = [](std::string_view entry) { return entry.substr(0, entry.find('=')); };
+  auto all = changed;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry)
+    if (std::none_of(changed.begin(), changed.end(),
+                     [&](const std::string& other) { return name_of(other) == name_of(*entry); }))
+      all.emplace_back(*entry);
+  return all;
+}
 
 std::string environment_value(std::string_view name) { return env::text(name); }
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "netcl/error.h"
 #include "support/scoped_env.h"
 #include "support/temp_dir.h"
@@ -25,6 +27,20 @@ TEST(Environment, DefaultsAndValues) {
 TEST(Environment, NonsenseFallsBackToTheDefault) {
   const ScopedEnv scope("NETCL_PINNED_STAGING_MB", "many");
   EXPECT_EQ(env::integer("NETCL_PINNED_STAGING_MB"), 512);
+}
+
+TEST(Environment, ForAnotherProcess) {
+  const ScopedEnv old("NETCL_COMPILE_AHEAD", "1"), stays("NETCL_ASYNC_H2D", "0"),
+      longer("NETCL_COMPILE_AHEAD_NOT", "x");
+  const auto all = environment_with({"NETCL_COMPILE_AHEAD=worker", "NETCL_NEW="});
+  const auto count = [&](std::string_view entry) {
+    return std::count(all.begin(), all.end(), entry);
+  };
+  EXPECT_EQ(count("NETCL_COMPILE_AHEAD=worker"), 1);
+  EXPECT_EQ(count("NETCL_COMPILE_AHEAD=1"), 0);
+  EXPECT_EQ(count("NETCL_COMPILE_AHEAD_NOT=x"), 1);
+  EXPECT_EQ(count("NETCL_ASYNC_H2D=0"), 1);
+  EXPECT_EQ(count("NETCL_NEW="), 1);
 }
 
 TEST(Environment, OnlyNamesOfTheTable) { EXPECT_THROW(env::text("NETCL_NO_SUCH"), Error); }

@@ -2,14 +2,13 @@
 
 #include <fcntl.h>
 #include <spawn.h>
-#include <unistd.h>
 
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
-#include <string_view>
+#include <thread>
 #include <vector>
 
 #ifdef __linux__
@@ -17,6 +16,7 @@
 #endif
 
 #include "netcl/compile_ahead.h"
+#include "netcl/environment.h"
 
 namespace netcl::cli {
 namespace {
@@ -34,17 +34,6 @@ std::vector<std::string> own_command() {
   return words;
 }
 
-// Its threads go where this process leaves a core free.
-std::vector<std::string> environment_of_second() {
-  std::vector<std::string> all{"NETCL_COMPILE_AHEAD=worker", "POCL_AFFINITY=0"};
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string_view text(*entry);
-    if (!text.starts_with("NETCL_COMPILE_AHEAD=") && !text.starts_with("POCL_AFFINITY="))
-      all.emplace_back(text);
-  }
-  return all;
-}
-
 std::vector<char*> pointers(std::vector<std::string>& words) {
   std::vector<char*> all;
   for (auto& word : words) all.push_back(word.data());
@@ -56,7 +45,9 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
 bool start_second_compiler() {
   std::error_code unreadable;
   const auto program = std::filesystem::read_symlink("/proc/self/exe", unreadable);
-  auto words = own_command(), variables = environment_of_second();
+  // Its threads go where this process leaves a core free.
+  auto variables = environment_with({"NETCL_COMPILE_AHEAD=worker", "POCL_AFFINITY=0"});
+  auto words = own_command();
   posix_spawn_file_actions_t files;
   if (unreadable || words.empty() || posix_spawn_file_actions_init(&files) != 0) return false;
   const int modes[] = {O_RDONLY, O_WRONLY, O_WRONLY};  // of standard input, output and error
@@ -71,13 +62,13 @@ bool start_second_compiler() {
 }  // namespace
 
 void start_second_compiler_when_needed() {
-  if (compile_role() == CompileRole::first) on_first_compilation(start_second_compiler);
+  if (compile_role() == CompileRole::first && std::thread::hardware_concurrency() > 1)
+    on_first_compilation(start_second_compiler);
 }
 
 void compile_only(const std::function<void()>& work) {
 #ifdef __linux__
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() == 1) return;  // it has ended already
 #endif
   WithheldLaunches launches;
   work();
