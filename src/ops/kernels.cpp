@@ -111,20 +111,14 @@ std::string t_and_acc(DType dtype) {
 }
 
 std::string vector_macros(DType dtype, std::int64_t vec) {
-  const auto acc = compute_type(dtype), stored = opencl_type(dtype);
-  const auto accv = fmt::format("{}{}", acc, vec);
-  auto text = define("VEC", vec) + define("ACCV", accv);
-  if (vec > 1) {
-    text += loose_vectors(acc, vec) + fmt::format(
-                                          "#define VLOAD(j, p) load_{0}((p) + (j) * {1})\n"
-                                          "#define STORE_LANES(v, p) store_{0}(v, p)\n",
-                                          accv, vec);
-    text += dtype == DType::float16
-                ? half_vectors(vec) +
-                      define("LOADV(p, i)", fmt::format("load_halves{}((p) + (i))", vec))
-                : loose_vectors(stored, vec) +
-                      define("LOADV(p, i)", fmt::format("load_{}{}((p) + (i))", stored, vec));
-  }
+  const auto acc = compute_type(dtype);
+  auto text = define("VEC", vec) + define("ACCV", fmt::format("{}{}", acc, vec)) +
+              fmt::format("#define VLOAD(j, p) vload{}(j, p)\n", vec) +
+              fmt::format("#define STORE_LANES(v, p) vstore{}(v, 0, p)\n", vec);
+  text +=
+      dtype == DType::float16 && vec > 1
+          ? half_vectors(vec) + fmt::format("#define LOADV(p, i) load_halves{}((p) + (i))\n", vec)
+          : fmt::format("#define LOADV(p, i) vload{}(0, (p) + (i))\n", vec);
   // One rounding instead of two, and one instruction.
   text += is_floating(dtype) ? "#define MULTIPLY_ADD(x, y, z) fma(x, y, z)\n"
                              : "#define MULTIPLY_ADD(x, y, z) ((x) * (y) + (z))\n";

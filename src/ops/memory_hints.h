@@ -56,36 +56,25 @@ inline std::string half_vectors(std::int64_t n) {
       n);
 }
 
-// load_<type><n>(p) and store_<type><n>(v, p) of plain elements, wherever they lie and in whatever
-// memory. PoCL's vload16 is a function that puts pairs of elements together, which its compiler
-// may leave as eight narrow loads; there they are vectors that need no alignment. May be given more
-// than once.
+// load_<type><n>(p) and store_<type><n>(v, p) of plain elements in global memory, wherever they
+// lie. PoCL's vload16 is a function that puts pairs of elements together, which its compiler may
+// leave as eight narrow loads; there they are vectors that need no alignment. Not for loops that
+// fill an array of vectors: the compiler takes those for copies of memory, and does not unroll
+// them. May be given more than once.
 inline std::string loose_vectors(std::string_view type, std::int64_t n) {
-  const auto vector = fmt::format("{}{}", type, n);
-  std::string text = fmt::format(
-      "#ifndef LOOSE_{0}\n"
-      "#define LOOSE_{0}\n"
+  return fmt::format(
+      "#ifndef LOOSE_{0}{1}\n"
+      "#define LOOSE_{0}{1}\n"
       "#ifdef POCL_DEVICE_ADDRESS_BITS\n"
-      "typedef {0} __attribute__((aligned(sizeof({1})))) loose_{0};\n",
-      vector, type);
-  for (const char* space : {"__global", "__local", "__private"})
-    text += fmt::format(
-        "static inline __attribute__((overloadable, always_inline)) {0} load_{0}(\n"
-        "    {2} const {1}* p) {{\n"
-        "  return *({2} const loose_{0}*)p;\n"
-        "}}\n"
-        "static inline __attribute__((overloadable, always_inline)) void store_{0}(\n"
-        "    {0} v, {2} {1}* p) {{\n"
-        "  *({2} loose_{0}*)p = v;\n"
-        "}}\n",
-        vector, type, space);
-  return text + fmt::format(
-                    "#else\n"
-                    "#define load_{0}(p) vload{1}(0, p)\n"
-                    "#define store_{0}(v, p) vstore{1}(v, 0, p)\n"
-                    "#endif\n"
-                    "#endif\n",
-                    vector, n);
+      "typedef {0}{1} __attribute__((aligned(sizeof({0})))) loose_{0}{1};\n"
+      "#define load_{0}{1}(p) (*(__global const loose_{0}{1}*)(p))\n"
+      "#define store_{0}{1}(v, p) (*(__global loose_{0}{1}*)(p) = (v))\n"
+      "#else\n"
+      "#define load_{0}{1}(p) vload{1}(0, p)\n"
+      "#define store_{0}{1}(v, p) vstore{1}(v, 0, p)\n"
+      "#endif\n"
+      "#endif\n",
+      type, n);
 }
 
 inline std::uint64_t bytes_of(std::span<const Tensor> tensors) {

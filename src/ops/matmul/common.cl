@@ -1,6 +1,6 @@
 // What all matrix-product kernels share: y = activate(a b + bias + residual), with strides for
-// everything. Defines: T, ACC, LOAD_T, STORE_T; HAS_BIAS (0, 1, or an argument of the kernel),
-// ACTIVATION and HAS_RESIDUAL (epilogue.cl).
+// everything. Defines: T, ACC, LOAD_T, STORE_T; HAS_BIAS (0 or 1), ACTIVATION and HAS_RESIDUAL
+// (epilogue.cl).
 //
 // Sizes and strides come as three vectors, filled by src/ops/matmul/plan.cpp:
 //   long8 size  M, N, K, batches, inner batches (the batch index z is outer * inner + rest)
@@ -26,6 +26,11 @@
     MOVE_RESIDUAL(at.s4 + outer * sy.s2 + inner * sy.s3); \
   }
 
-#define WITH_BIAS(sum, column) (HAS_BIAS ? (sum) + LOAD_T(bias, column) : (sum))
-#define WITH_BIASES(sum, column) (HAS_BIAS ? (sum) + LOADV(bias, column) : (sum))  // of vectors
+#if HAS_BIAS
+#define WITH_BIAS(sum, column) ((sum) + LOAD_T(bias, column))
+#define WITH_BIASES(sum, column) ((sum) + LOADV(bias, column))  // of vectors
+#else
+#define WITH_BIAS(sum, column) (sum)
+#define WITH_BIASES(sum, column) (sum)
+#endif
 #define STORE_Y(row, column, sum) FINISH((row)*sy.s0 + (column)*sy.s1, WITH_BIAS(sum, column))

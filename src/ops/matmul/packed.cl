@@ -105,7 +105,7 @@ void pack_rows(__local ACC* left, __global const T* a, long row, long column, lo
 __attribute__((reqd_work_group_size(1, 1, 1))) __kernel void matmul_packed(
     __global const T* a, __global const T* b, __global T* y,
     __global const T* bias RESIDUAL_PARAMETER SUMS_PARAMETER, long8 at, long8 size, long8 sa,
-    long4 sy, long extra, int has_bias) {
+    long4 sy, long extra) {
   __local ACC panels[PANEL_ELEMENTS];
 #if PACK_LEFT
   __local ACC left[LEFT_PITCH * LEFT_TERMS];

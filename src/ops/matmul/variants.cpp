@@ -25,21 +25,15 @@ constexpr std::int64_t kWideStrip = 128, kStrip = 64, kStripsPerCore = 4;
 constexpr std::int64_t kGroupsPerCore = 16;
 constexpr std::int64_t kMostSums = 8;  // vectors of them that surely stay in registers
 
-std::int64_t code_without_bias(const MatmulPlan& plan) {
-  return static_cast<std::int64_t>(plan.dtype()) * 32 + plan.activation * 4 +
-         (plan.residual ? 2 : 0);
-}
 std::int64_t code_of(const MatmulPlan& plan) {
-  return code_without_bias(plan) + (plan.bias ? 1 : 0);
+  return static_cast<std::int64_t>(plan.dtype()) * 32 + plan.activation * 4 +
+         (plan.residual ? 2 : 0) + (plan.bias ? 1 : 0);
 }
 
-std::string base_prologue(const MatmulPlan& plan, std::string_view has_bias) {
-  return t_and_acc(plan.dtype()) + define("HAS_BIAS", has_bias) +
+std::string base_prologue(const MatmulPlan& plan) {
+  return t_and_acc(plan.dtype()) + define("HAS_BIAS", plan.bias ? 1 : 0) +
          define("ACTIVATION", plan.activation) +
          (plan.residual ? define("HAS_RESIDUAL", 1) : std::string());
-}
-std::string base_prologue(const MatmulPlan& plan) {
-  return base_prologue(plan, plan.bias ? "1" : "0");
 }
 
 // The tensors that every kernel writes or adds. An absent bias is any memory; without a residual
@@ -298,11 +292,10 @@ void packed_product(const Queue& queue, const MatmulPlan& plan, const PanelTile&
       size, tile, room, profile.compute_units,
       (plan.b.column == 1 ? kPackRows : kPackColumns) + (far ? kPackFar : 0), left ? kPackLeft : 0);
   const bool own_sums = plan.K > cut.terms && (plan.dtype() != acc || plan.y.column != 1);
-  // One kernel with and without a bias: a layer's product and its gradients need both.
   const KernelKey key(kPacked, "matmul_packed",
-                      {code_without_bias(plan), tile.bits(), left ? 1 : 0, own_sums ? 1 : 0});
+                      {code_of(plan), tile.bits(), left ? 1 : 0, own_sums ? 1 : 0});
   const auto kernel = op_kernel(queue, key, [&] {
-    return base_prologue(plan, "has_bias") + tile.defines(plan.dtype()) + room.defines() +
+    return base_prologue(plan) + tile.defines(plan.dtype()) + room.defines() +
            define("PACK_LEFT", left ? 1 : 0) + define("OWN_SUMS", own_sums ? 1 : 0);
   });
   auto sizes = plan.sizes();
@@ -318,7 +311,6 @@ void packed_product(const Queue& queue, const MatmulPlan& plan, const PanelTile&
       .by_value(factors.values.data(), sizeof factors.values)
       .by_value(result.values.data(), sizeof result.values / 2)
       .value(cut.extra)
-      .value(plan.bias ? 1 : 0)
       .enqueue(queue, kernel, {cut.items, 1, plan.batches()}, {1, 1, 1});
 }
 

@@ -2,7 +2,7 @@
 // them, without a division. Gradients are added where they belong: no other work-item writes there.
 // Defines: T, ACC, LOAD_T, STORE_T, MAX, COUNT_PADDING, BACKWARD (0 or 1), KH KW SH SW: window and
 // stride. T is ACC with BACKWARD. VEC and vector_macros where VEC neighbouring windows are taken at
-// a time, and LANEV, LANES: the vector type of their numbers, and 0, 1, 2, ...; STORE_PLACES(v, p).
+// a time, and LANEV, LANES: the vector type of their numbers, and 0, 1, 2, ...
 // device(max_pool_planes, avg_pool_planes, max_pool_backward_planes, avg_pool_backward_planes): CPU
 
 #define FOR_PLANES                                    \
@@ -88,7 +88,7 @@ void pool_lanes(__global const T* restrict x, __global T* restrict y INDICES, in
       best = select(best, places + (h * width + w), is_larger);
     }
   STORE_LANES(largest, y);
-  STORE_PLACES(best, indices);
+  STORE_LANES(best, indices);
 #else
   ACCV sum = (ACCV)(0);
 #pragma unroll

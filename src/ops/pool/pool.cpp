@@ -5,7 +5,6 @@
 #include "base/check.h"
 #include "ops/dispatch.h"
 #include "ops/kernels.h"
-#include "ops/memory_hints.h"
 #include "ops/pool/geometry.h"
 #include "ops/vector_lanes.h"
 
@@ -206,9 +205,7 @@ std::string lane_macros(std::int64_t lanes) {
   if (lanes == 0) return {};
   std::vector<std::int64_t> numbers(static_cast<std::size_t>(lanes));
   std::iota(numbers.begin(), numbers.end(), 0);
-  return vector_macros(DType::float32, lanes) + loose_vectors("int", lanes) +
-         define("LANEV", fmt::format("int{}", lanes)) +
-         define("STORE_PLACES(v, p)", fmt::format("store_int{}(v, p)", lanes)) +
+  return vector_macros(DType::float32, lanes) + define("LANEV", fmt::format("int{}", lanes)) +
          define("LANES", fmt::format("((int{})({}))", lanes, join(numbers, ", ")));
 }
 

@@ -81,9 +81,10 @@ std::string row_macros(DType dtype, const ExtendedDeviceProfile& profile) {
           define("LANES", fmt::format("(({})({}))", integers, join(numbers, ", ")));
   for (const int width : {2, 4, 8})
     text += define(fmt::format("ACC{}", width), fmt::format("{}{}", acc, width));
-  text += define("STOREV(p, i, v)", dtype == DType::float16
-                                        ? fmt::format("store_halves{}(v, (p) + (i))", vec)
-                                        : fmt::format("store_{}{}(v, (p) + (i))", acc, vec));
+  if (dtype == DType::float16)
+    text += fmt::format("#define STOREV(p, i, v) store_halves{}(v, (p) + (i))\n", vec);
+  else
+    text += fmt::format("#define STOREV(p, i, v) vstore{}(v, 0, (p) + (i))\n", vec);
   if (dtype != DType::float16) text += define("SAME", 1);
   if (!doubles)
     text += define("FLOATS", 1) + define("AS_LANES", fmt::format("as_int{}", vec)) +
