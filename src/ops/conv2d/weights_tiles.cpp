@@ -156,8 +156,10 @@ KernelPtr tiles_kernel(const OpCall& call, const ConvSizes& s, const Tile& tile,
 
 KernelPtr sum_kernel(const OpCall& call, const Tile& tile) {
   const auto dtype = call.dtype();
-  return op_kernel(call.queue, {kSumPath, "weights_sum", {bit(dtype), tile.vec}},
-                   [&] { return t_and_acc(dtype) + vector_macros(dtype, tile.vec); });
+  const auto panel = tile.vec * tile.vectors;
+  return op_kernel(call.queue, {kSumPath, "weights_sum", {bit(dtype), tile.vec, panel}}, [&] {
+    return t_and_acc(dtype) + vector_macros(dtype, tile.vec) + define("PANEL", panel);
+  });
 }
 
 std::int32_t int32(std::int64_t value) { return static_cast<std::int32_t>(value); }
@@ -202,7 +204,6 @@ void run(const OpCall& call, const VariantRun&) {
       .value(int32(s.R * s.S))
       .by_value(&shape, sizeof shape)
       .value(int32(s.taps()))
-      .value(int32(panel))
       .value(all_taps)
       .enqueue(call.queue, sum_kernel(call, tile),
                {static_cast<std::int64_t>(ceil_div(s.taps(), tile.vec)),
