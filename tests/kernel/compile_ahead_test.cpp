@@ -3,12 +3,12 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <filesystem>
+#include <algorithm>
 
 #include "kernel/compile_ahead.h"
 #include "netcl/netcl.h"
 #include "support/devices.h"
+#include "support/scoped_env.h"
 
 namespace netcl {
 namespace {
@@ -126,18 +126,14 @@ TEST_F(CompileAhead, InTurns) {
 }
 
 TEST(CompileRole, IsWhatTheVariableSays) {
-  const char* before = std::getenv("NETCL_COMPILE_AHEAD");
-  const std::string kept = before == nullptr ? "" : before;
   const auto role = [](const char* text) {
-    setenv("NETCL_COMPILE_AHEAD", text, 1);
+    const test::ScopedEnv scope("NETCL_COMPILE_AHEAD", text);
     return compile_role();
   };
   EXPECT_EQ(role("0"), CompileRole::alone);
   EXPECT_EQ(role("1"), CompileRole::first);
   EXPECT_EQ(role("worker"), CompileRole::second);
-  unsetenv("NETCL_COMPILE_AHEAD");
-  EXPECT_EQ(compile_role(), CompileRole::first);
-  if (before != nullptr) setenv("NETCL_COMPILE_AHEAD", kept.c_str(), 1);
+  EXPECT_EQ(role(nullptr), CompileRole::first);
 }
 
 }  // namespace
