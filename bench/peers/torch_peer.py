@@ -121,6 +121,91 @@ def rows(p, way):
     return lambda: f(x, w, b)
 
 
+def places(count, rows):
+    return torch.arange(count) * 7919 % rows
+
+
+# What `netcl bench` calls an op (src/bench/op_work.cpp): a function of x, and of more inputs where it needs them.
+POOL = {"kernel_size": 3, "stride": 2, "padding": 1}
+OPS = {
+    "exp": torch.exp,
+    "tanh": torch.tanh,
+    "gelu": F.gelu,
+    "to_half": lambda x: x.half(),
+    "transpose": lambda x: x.t().contiguous(),
+    "channels_last": lambda x: x.permute(0, 2, 3, 1).contiguous(),
+    "dropout": lambda x: F.dropout(x, 0.25, True),
+    "normal": lambda x: torch.randn(x.shape),
+    "channel_bias": lambda x, b: x + b.reshape(-1, 1, 1),
+    "where": lambda x, y: torch.where(x > y, x, y),
+    "concat": lambda x, y: torch.cat([x, y], 1),
+    "pad": lambda x: F.pad(x, (1, 1, 1, 1)),
+    "column_sum": lambda x: x.sum(0),
+    "channel_mean": lambda x: x.mean((0, 2, 3)),
+    "row_max": lambda x: x.amax(-1),
+    "row_var": lambda x: x.var(-1),
+    "argmax": lambda x: x.argmax(-1),
+    "topk": lambda x: x.topk(5)[0],
+    "cumsum": lambda x: x.cumsum(-1),
+    "channel_softmax": lambda x: torch.softmax(x, 1),
+    "softmax": lambda x: torch.softmax(x, -1),
+    "cross_entropy": F.cross_entropy,
+    "layer_norm": lambda x, w, b: F.layer_norm(x, w.shape, w, b),
+    "group_norm": lambda x, w, b: F.group_norm(x, 8, w, b),
+    "batch_norm": lambda x, w, b: F.batch_norm(x, None, None, w, b, True),
+    "max_pool": lambda x: F.max_pool2d(x, **POOL),
+    "avg_pool": lambda x: F.avg_pool2d(x, **POOL),
+    "global_pool": lambda x: F.adaptive_avg_pool2d(x, 1),
+    "bilinear": lambda x: F.interpolate(x, scale_factor=2, mode="bilinear"),
+    "nearest": lambda x: F.interpolate(x, scale_factor=2),
+    "embedding": lambda x, i: F.embedding(i, x),
+    "attention": F.scaled_dot_product_attention,
+}
+IMAGES = {"channel_bias", "concat", "pad", "channel_mean", "channel_softmax", "group_norm", "batch_norm", "max_pool",
+          "avg_pool", "global_pool", "bilinear", "nearest"}
+# The inputs beside x, which is from -4 to 4 but where the sizes of others matter more.
+MORE = {
+    "channel_bias": lambda s: [values((s[1],), 2)],
+    "where": lambda s: [values(s, 2)],
+    "concat": lambda s: [values(s, 2)],
+    "cross_entropy": lambda s: [places(s[0], s[1])],
+    "layer_norm": lambda s: [values((s[1],), 2), values((s[1],), 3)],
+    "group_norm": lambda s: [values((s[1],), 2), values((s[1],), 3)],
+    "batch_norm": lambda s: [values((s[1],), 2), values((s[1],), 3)],
+    "embedding": lambda s: [places(4096, s[0])],
+    "attention": lambda s: [values(s, 2, 8), values(s, 3, 8)],
+}
+
+
+def statistics_of(result):
+    return [round(100 * float((result == 0).double().mean())), round(10 * float(result.double().square().mean()))]
+
+
+def op(p, way):
+    name, shape = p["op"], tuple(p["shape"])
+    backward = name.endswith("_backward")
+    forward = name.removesuffix("_backward")
+    if forward not in IMAGES:
+        way.require_plain()
+    if way.layout == "blocked":
+        raise Declined("not every op takes blocked tensors")
+    x = values(shape, 1, 1 if forward in ("concat", "embedding") else 8)
+    more = [way.images(v) if v.dim() == 4 and forward in IMAGES else v for v in MORE.get(forward, lambda s: [])(shape)]
+    x = way.images(x) if forward in IMAGES else x
+    f = way.function(OPS[forward])
+    if not backward:
+        call = lambda: f(x, *more)  # noqa: E731
+        if name in ("dropout", "normal"):
+            call.probe = statistics_of(call())
+        return call
+    x.requires_grad_(True)
+    with torch.enable_grad():
+        y = f(x, *more)
+    g = values(tuple(y.shape), 3)
+    g = way.images(g) if way.layout == "nhwc" else g
+    return lambda: torch.autograd.grad(y, x, g, retain_graph=True)[0]
+
+
 def launches(p, way):
     way.require_plain()
     if way.compiled:
@@ -238,16 +323,17 @@ KINDS = {
     "conv2d_data": lambda p, way: convolution_gradient(p, way, [True, False, False]),
     "conv2d_weights": lambda p, way: convolution_gradient(p, way, [False, True, False]),
     "add": elementwise, "sum": elementwise, "chain": elementwise,
-    "softmax": rows, "layer_norm": rows,
+    "softmax": rows, "layer_norm": rows, "op": op,
     "launches": launches, "train": training, "forward": inference,
 }
 
 
-def guarded(kind, call):
+def guarded(p, call):
     """The mode in which a case is called, which compiled functions are compiled for."""
+    learns = p["kind"] in ("train", "forward") or p.get("op", "").endswith("_backward")
 
     def inside(*arguments):
-        with torch.inference_mode(kind not in ("train", "forward")):
+        with torch.inference_mode(not learns):
             return call(*arguments)
 
     return inside
@@ -258,8 +344,8 @@ def prepare(p, contender):
     if kind not in KINDS:
         raise Declined("PyTorch has no such case")
     torch._dynamo.reset()
-    made = guarded(kind, KINDS[kind])(p, Way(contender))
-    call = guarded(kind, made)
+    made = guarded(p, KINDS[kind])(p, Way(contender))
+    call = guarded(p, made)
     return call, getattr(made, "probe", None) or probe_of(call())
 
 

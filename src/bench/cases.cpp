@@ -96,6 +96,54 @@ Case launches(std::int64_t count) {
   return one;
 }
 
+// One op on a tensor of this shape (op_work.cpp says what each name is). `elements`: what crosses
+// the memory at least.
+Case op(const char* name, const std::vector<std::int64_t>& shape, double elements) {
+  auto one = streaming(fmt::format("{} {}", name, join(shape, "x")),
+                       {{"kind", "op"}, {"op", name}, {"shape", shape}}, elements, 1, 1, 0);
+  one.group = "ops";
+  return one;
+}
+
+// What a network does beside products: shapes of its layers, results of at most 16 MB, for which
+// every library reuses memory.
+std::vector<Case> op_cases() {
+  constexpr double kM = 1 << 20, kMaps = 8 * 64 * 56 * 56, kLarge = 8 * 32 * 112 * 112,
+                   kRows = 4096 * 1000;
+  const std::vector<std::int64_t> vector{1 << 22}, square{2048, 2048}, maps{8, 64, 56, 56},
+      large{8, 32, 112, 112}, rows{4096, 1000}, segments{2, 21, 256, 256}, table{32768, 256},
+      heads{2, 8, 512, 64};
+  std::vector<Case> all;
+  for (const char* name : {"exp", "tanh", "gelu", "dropout"})
+    all.push_back(op(name, vector, 8 * kM));
+  all.push_back(op("gelu_backward", vector, 12 * kM));
+  all.push_back(op("normal", vector, 4 * kM));
+  all.push_back(op("to_half", vector, 6 * kM));
+  all.push_back(op("where", vector, 12 * kM));
+  all.push_back(op("transpose", square, 8 * kM));
+  all.push_back(op("column_sum", square, 4 * kM));
+  for (const char* name : {"channels_last", "channel_bias", "pad", "batch_norm", "group_norm"})
+    all.push_back(op(name, maps, 2 * kMaps));
+  all.push_back(op("batch_norm_backward", maps, 3 * kMaps));
+  all.push_back(op("concat", maps, 4 * kMaps));
+  for (const char* name : {"bilinear", "nearest"}) all.push_back(op(name, maps, 5 * kMaps));
+  all.push_back(op("bilinear_backward", maps, 5 * kMaps));
+  for (const char* name : {"channel_mean", "global_pool"}) all.push_back(op(name, maps, kMaps));
+  for (const char* name : {"max_pool", "avg_pool"}) all.push_back(op(name, large, 1.25 * kLarge));
+  all.push_back(op("max_pool_backward", large, 2.25 * kLarge));
+  for (const char* name : {"row_max", "row_var", "argmax", "topk", "cross_entropy"})
+    all.push_back(op(name, rows, kRows));
+  all.push_back(op("cumsum", rows, 2 * kRows));
+  for (const char* name : {"softmax_backward", "layer_norm_backward"})
+    all.push_back(op(name, rows, 3 * kRows));
+  all.push_back(op("channel_softmax", segments, 2.0 * 2 * 21 * 256 * 256));
+  for (const char* name : {"embedding", "embedding_backward"})
+    all.push_back(op(name, table, 2.0 * 4096 * 256));
+  all.push_back(op("attention", heads, 0));
+  all.back().flops = 4.0 * 2 * 8 * 512 * 512 * 64;
+  return all;
+}
+
 constexpr Convolution kConv64{8, 64, 56, 64, 3, 1, 1}, kConv256{8, 256, 14, 256, 3, 1, 1},
     kPointwise{8, 64, 56, 256, 1, 1, 1}, kStem{8, 3, 224, 64, 7, 2, 1},
     kDepthwise{8, 64, 56, 64, 3, 1, 64};
@@ -124,6 +172,7 @@ std::vector<Case> goals() {
   all.back().reads_only = true;
   all.push_back(rows("softmax", 4096, 1000, 0));
   all.push_back(rows("layer_norm", 4096, 768, 0));
+  for (auto& one : op_cases()) all.push_back(std::move(one));
   all.push_back(network("train", "mlp", 64, 3 * kMlp, 1.3));
   all.push_back(network("train", "cnn", 64, 3 * kCnn, 1.3));
   all.push_back(network("forward", "resnet18", 1, kResnet18, 1));

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "bench/cases.h"
+#include "bench/op_work.h"
 #include "device/vector_unit.h"
 #include "netcl/autograd.h"
 #include "netcl/capabilities.h"
@@ -30,26 +31,6 @@ std::int64_t number(const json& parameters, const char* name) {
                            *found <= std::int64_t{1} << 32,
                        "[bench] '{}' must be a positive integer: {}", name, parameters.dump());
   return found->get<std::int64_t>();
-}
-
-std::vector<double> probe_of(const Tensor& result) {
-  const auto values = result.astype(DType::float32).contiguous().to_vector<float>();
-  return bench::probe_of(values.data(), values.size());
-}
-
-// Work that is a function of nothing: it keeps its latest result for the probe.
-template <class F>
-Work work(F compute) {
-  const auto result = std::make_shared<Tensor>();
-  // As of a function whose result nobody keeps: its memory is there for the next one.
-  const auto call = [compute = std::move(compute), result] {
-    *result = Tensor();
-    *result = compute();
-  };
-  return {call, [call, result] {
-            if (!*result) call();
-            return probe_of(*result);
-          }};
 }
 
 Work matmul(const Queue& queue, const json& p) {
@@ -79,17 +60,12 @@ Work convolution(const Queue& queue, const json& p) {
       [in = convolution_inputs(queue, p)] { return ops::conv2d(in.x, in.w, {}, in.options); });
 }
 
-// The gradient alone: what was recorded is walked back again and again.
 Work convolution_gradient(const Queue& queue, const json& p, bool of_weights) {
-  auto in = convolution_inputs(queue, p);
-  auto wanted = of_weights ? in.w : in.x;
-  wanted.set_requires_grad();
-  const auto tape = std::make_shared<Tape>();
-  const auto y = of_weights ? ops::conv2d(in.x, wanted, {}, in.options)
-                            : ops::conv2d(wanted, in.w, {}, in.options);
-  tape->stop();
-  const auto grad = input(queue, y.shape(), 3);
-  return work([=] { return tape->gradient(y, {wanted}, grad).front(); });
+  const auto in = convolution_inputs(queue, p);
+  return gradient_work(of_weights ? in.w : in.x, [&](const Tensor& wanted) {
+    return of_weights ? ops::conv2d(in.x, wanted, {}, in.options)
+                      : ops::conv2d(wanted, in.w, {}, in.options);
+  });
 }
 
 Work elementwise(const Queue& queue, const std::string& kind, const json& p) {
@@ -287,6 +263,33 @@ Tensor input(const Queue& queue, const Shape& shape, std::uint32_t seed, double 
   return Tensor::from_host(queue, HostView(values, shape));
 }
 
+std::vector<double> probe_of(const Tensor& result) {
+  const auto values = result.astype(DType::float32).contiguous().to_vector<float>();
+  return probe_of(values.data(), values.size());
+}
+
+Work work(std::function<Tensor()> compute, std::vector<double> (*probe)(const Tensor&)) {
+  const auto result = std::make_shared<Tensor>();
+  // As of a function whose result nobody keeps: its memory is there for the next one.
+  const auto call = [compute = std::move(compute), result] {
+    *result = Tensor();
+    *result = compute();
+  };
+  return {call, [call, result, probe] {
+            if (!*result) call();
+            return probe(*result);
+          }};
+}
+
+Work gradient_work(Tensor x, const std::function<Tensor(const Tensor&)>& op) {
+  x.set_requires_grad();
+  const auto tape = std::make_shared<Tape>();
+  const auto y = op(x);
+  tape->stop();
+  const auto grad = input(y.queue(), y.shape(), 3);
+  return work([=] { return tape->gradient(y, {x}, grad).front(); });
+}
+
 namespace {
 
 Work prepare_kind(const DeviceHandle& device, const std::string& parameters) {
@@ -301,6 +304,7 @@ Work prepare_kind(const DeviceHandle& device, const std::string& parameters) {
     return convolution_gradient(queue, p, kind == "conv2d_weights");
   if (kind == "add" || kind == "sum" || kind == "chain") return elementwise(queue, kind, p);
   if (kind == "softmax" || kind == "layer_norm") return rows(queue, kind, p);
+  if (kind == "op") return op_work(queue, p);
   if (kind == "launches") return launches(queue, p);
   if (kind == "train") return training(device, p);
   if (kind == "forward") return inference(device, p);

@@ -127,7 +127,7 @@ TEST(Cases, HaveNamesOfTheirOwnAndTakeFilters) {
     EXPECT_TRUE(seen.insert(one.group + one.id).second) << one.id;
     EXPECT_TRUE(json::parse(one.parameters).contains("kind")) << one.id;
   }
-  options.filter = "softmax";
+  options.filter = "softmax 4096";
   EXPECT_EQ(cases(options).size(), 1u);
 }
 
@@ -215,6 +215,26 @@ TEST(Protocol, EveryKindRunsOnTheCpuBackend) {
     EXPECT_FALSE(answers[i].contains("declined")) << kinds[i - 1] << answers[i].dump();
 }
 
+TEST(Protocol, EveryOpOfTheCasesRunsOnTheCpuBackend) {
+  Options options;
+  options.filter = "ops";
+  std::string requests;
+  std::vector<json> asked;
+  for (const auto& one : cases(options)) {
+    auto parameters = json::parse(one.parameters);
+    for (auto& size : parameters.at("shape")) size = std::min(size.get<int>(), 8);
+    requests += json{{"seconds", 0}, {"case", parameters}}.dump() + "\n";
+    asked.push_back(std::move(parameters));
+  }
+  ASSERT_GT(asked.size(), 30u);
+  const auto answers = served(requests);
+  ASSERT_EQ(answers.size(), asked.size() + 1);
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    EXPECT_FALSE(answers[i + 1].contains("declined")) << asked[i] << answers[i + 1];
+    EXPECT_FALSE(answers[i + 1].value("probe", json::array()).empty()) << asked[i];
+  }
+}
+
 TEST(Protocol, BadRequestsAreDeclinedWithTheRule) {
   const auto answers = served(
       "no json\n"
@@ -224,12 +244,18 @@ TEST(Protocol, BadRequestsAreDeclinedWithTheRule) {
       R"({"case": {"kind": "matmul", "m": -1, "n": 4, "k": 5}})"
       "\n"
       R"({"case": {"kind": "limit_fma"}})"
+      "\n"
+      R"({"case": {"kind": "op", "op": "fly", "shape": [3]}})"
+      "\n"
+      R"({"case": {"kind": "op", "op": "gelu", "shape": [3, 0]}})"
       "\n");
-  ASSERT_EQ(answers.size(), 6u);
+  ASSERT_EQ(answers.size(), 8u);
   for (std::size_t i = 1; i < answers.size(); ++i)
     EXPECT_TRUE(answers[i].contains("declined")) << i;
   EXPECT_NE(answers[3]["declined"].get<std::string>().find("fly"), std::string::npos);
   EXPECT_NE(answers[4]["declined"].get<std::string>().find("'m' must be"), std::string::npos);
+  EXPECT_NE(answers[6]["declined"].get<std::string>().find("fly"), std::string::npos);
+  EXPECT_NE(answers[7]["declined"].get<std::string>().find("must be positive"), std::string::npos);
 }
 
 TEST(Peers, SayWhoTheyAreOrAreNotStarted) {
