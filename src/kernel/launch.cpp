@@ -392,14 +392,14 @@ Event enqueue_kernel(const Queue& queue, KernelState& kernel, const WorkSize& gl
   Event done;
   if (global.total() == 0) return done;
   const auto padded = local.padded(global.rank());
-  auto own = cl::is_recording() || compiling::withholds()
-                 ? cl::create_kernel(kernel.program.get(), kernel.name)
-                 : Ref<_cl_kernel>();
+  const bool withheld = compiling::withholds();
+  auto own = cl::is_recording() || withheld ? cl::create_kernel(kernel.program.get(), kernel.name)
+                                            : Ref<_cl_kernel>();
   auto* target = own ? own.get() : kernel.kernel.get();
   Binder binder(queue, kernel, target, args);
   const std::lock_guard lock(kernel.mutex);
   for (std::size_t i = 0; i < args.size(); ++i) binder.bind(i, args[i]);
-  if (compiling::withholds()) [[unlikely]] {
+  if (withheld) [[unlikely]] {
     compiling::withhold(kernel,
                         describe(queue, kernel, std::move(own), global, padded, binder, args));
     return done;

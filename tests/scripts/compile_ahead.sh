@@ -4,23 +4,12 @@
 set -eu
 fail() { echo "FAILED: $*" >&2; exit 1; }
 "$NETCL_BIN" devices | grep -q 'Portable Computing Language' || { echo "skipped: no PoCL"; exit 0; }
+images=$(dirname "$(realpath "$0")")/../support/striped_images.py
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
 
-# Images of 12 x 12 with a bright stripe whose place is the class.
-python3 - <<'MAKE'
-import os, random, struct
-os.makedirs("toy")
-draw = random.Random(1)
-images, labels = bytearray(struct.pack(">IIII", 0x803, 80, 12, 12)), bytearray(struct.pack(">II", 0x801, 80))
-for i in range(80):
-    labels.append(i % 4)
-    images += bytes(draw.randrange(60) + (150 if place % 12 // 3 == i % 4 else 0) for place in range(144))
-for prefix in ("train", "t10k"):
-    open(f"toy/{prefix}-images-idx3-ubyte", "wb").write(images)
-    open(f"toy/{prefix}-labels-idx1-ubyte", "wb").write(labels)
-MAKE
+python3 "$images" toy 80 80 4
 
 # $1: the variable's value; what is left of the lines is what training computed.
 train() {

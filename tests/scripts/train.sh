@@ -2,28 +2,13 @@
 # Training from the command line on a small dataset: what is printed, files, Ctrl+C, bad input.
 set -eu
 fail() { echo "FAILED: $*" >&2; exit 1; }
+images=$(dirname "$(realpath "$0")")/../support/striped_images.py
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
 export NETCL_CACHE_DIR="$work/cache"
 
-# Images of 12 x 12 with a bright stripe whose place is the class.
-cat > make.py <<'MAKE'
-import os, random, struct, sys
-folder, train, test, classes = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
-os.makedirs(folder, exist_ok=True)
-for prefix, count, seed in (("train", train, 1), ("t10k", test, 2)):
-    draw = random.Random(seed)
-    images = bytearray(struct.pack(">IIII", 0x803, count, 12, 12))
-    labels = bytearray(struct.pack(">II", 0x801, count))
-    for i in range(count):
-        labels.append(i % classes)
-        for place in range(144):
-            images.append(draw.randrange(60) + (150 if place % 12 // 3 == i % classes else 0))
-    open(f"{folder}/{prefix}-images-idx3-ubyte", "wb").write(images)
-    open(f"{folder}/{prefix}-labels-idx1-ubyte", "wb").write(labels)
-MAKE
-python3 make.py toy 400 80 4
+python3 "$images" toy 400 80 4
 
 # A run, its file, its page.
 "$NETCL_BIN" train --data toy --device cpu --epochs 2 --batch 20 --seed 3 --save a.safetensors \
@@ -118,7 +103,7 @@ problem() {
     [ -s err ] || fail "'netcl $*' says nothing"
 }
 mkdir empty
-python3 make.py many 40 20 4 && python3 make.py other 40 20 9
+python3 "$images" many 40 20 4 && python3 "$images" other 40 20 9
 cp other/t10k-* many/
 problem 1 train --data nowhere --device cpu
 problem 1 train --data empty --device cpu

@@ -42,9 +42,7 @@ void write(const std::string& path, const std::string& text) {
 void serve_once(const BenchRequest& request) {
   std::istringstream requests(request.once);
   const auto serve = [&] { bench::serve(request.options.device, requests, std::cout); };
-  if (compile_role() == CompileRole::second) return compile_only(serve);
-  start_second_compiler_when_needed();
-  serve();
+  if (!compiled_ahead(serve)) serve();
 }
 
 int run(BenchRequest request) {

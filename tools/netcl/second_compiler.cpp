@@ -59,13 +59,6 @@ bool start_second_compiler() {
   return failed == 0;
 }
 
-}  // namespace
-
-void start_second_compiler_when_needed() {
-  if (compile_role() == CompileRole::first && std::thread::hardware_concurrency() > 1)
-    on_first_compilation(start_second_compiler);
-}
-
 void compile_only(const std::function<void()>& work) {
 #ifdef __linux__
   prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -73,6 +66,19 @@ void compile_only(const std::function<void()>& work) {
   WithheldLaunches launches;
   work();
   launches.launch();
+}
+
+}  // namespace
+
+bool compiled_ahead(const std::function<void()>& work) {
+  const auto role = compile_role();
+  if (role == CompileRole::second) {
+    compile_only(work);
+    return true;
+  }
+  if (role == CompileRole::first && std::thread::hardware_concurrency() > 1)
+    on_first_compilation(start_second_compiler);
+  return false;
 }
 
 }  // namespace netcl::cli

@@ -6,11 +6,9 @@
 
 namespace netcl::cli {
 
-// From now on the first kernel that the driver has to compile starts that process.
-void start_second_compiler_when_needed();
-
-// In that process: does the work without computing anything, then compiles the kernels that it met.
-// It ends with the process that started it.
-void compile_only(const std::function<void()>& work);
+// Called before the work begins. In that process: does the work without computing anything,
+// compiles the kernels that it met, and returns true; it ends with the process that started it. In
+// others: from now on the first kernel that the driver has to compile starts it; returns false.
+bool compiled_ahead(const std::function<void()>& work);
 
 }  // namespace netcl::cli

@@ -167,11 +167,7 @@ int run(TrainRequest request) {
   check_writable(request.report);
   // Times of kernels need a queue that was made for it.
   if (!request.report.empty()) ::setenv("NETCL_PROFILE_EVENTS", "1", 0);
-  if (compile_role() == CompileRole::second) {
-    compile_only([&] { train::Trainer(options).run({}, /*steps=*/1); });
-    return 0;
-  }
-  start_second_compiler_when_needed();
+  if (compiled_ahead([&] { train::Trainer(options).run({}, /*steps=*/1); })) return 0;
   train::Trainer trainer(options);
   const auto display = make_train_display(request.json);
   display->start(trainer);
