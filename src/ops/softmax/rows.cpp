@@ -67,28 +67,31 @@ void enqueue_items(const Queue& queue, const KernelPtr& kernel, const OpArgs& ar
   args.enqueue(queue, kernel, rounded_up(items, local), local);
 }
 
-std::string row_macros(DType dtype, const ExtendedDeviceProfile& profile) {
+std::string lane_macros(DType dtype, std::int64_t vec) {
   const bool doubles = dtype == DType::float64;
-  const auto acc = compute_type(dtype);
-  const auto vec = vector_lanes(profile, doubles ? 8 : 16, compute_dtype(dtype));
   const auto integers = fmt::format("{}{}", doubles ? "long" : "int", vec);
   std::vector<std::string> numbers;
   for (std::int64_t l = 0; l < vec; ++l) numbers.push_back(std::to_string(l));
-  auto text = gains_by_fetching(profile) ? std::string() : define("FETCH(p)", "((void)0)");
-  text += kMemoryHints + vector_macros(dtype, vec) +
-          define("FETCH_AHEAD", kFetchAhead / static_cast<std::int64_t>(size_of(dtype))) +
-          define("LANEV", integers) +
-          define("LANES", fmt::format("(({})({}))", integers, join(numbers, ", ")));
+  auto text = define("LANEV", integers) +
+              define("LANES", fmt::format("(({})({}))", integers, join(numbers, ", ")));
   for (const int width : {2, 4, 8})
-    text += define(fmt::format("ACC{}", width), fmt::format("{}{}", acc, width));
+    text += define(fmt::format("ACC{}", width), fmt::format("{}{}", compute_type(dtype), width));
+  if (!doubles)
+    text += define("FLOATS", 1) + define("AS_LANES", fmt::format("as_int{}", vec)) +
+            define("AS_ACCV", fmt::format("as_float{}", vec));
+  return text;
+}
+
+std::string row_macros(DType dtype, const ExtendedDeviceProfile& profile) {
+  const auto vec = vector_lanes(profile, dtype == DType::float64 ? 8 : 16, compute_dtype(dtype));
+  auto text = gains_by_fetching(profile) ? std::string() : define("FETCH(p)", "((void)0)");
+  text += kMemoryHints + vector_macros(dtype, vec) + lane_macros(dtype, vec) +
+          define("FETCH_AHEAD", kFetchAhead / static_cast<std::int64_t>(size_of(dtype)));
   if (dtype == DType::float16)
     text += fmt::format("#define STOREV(p, i, v) store_halves{}(v, (p) + (i))\n", vec);
   else
     text += fmt::format("#define STOREV(p, i, v) vstore{}(v, 0, (p) + (i))\n", vec);
   if (dtype != DType::float16) text += define("SAME", 1);
-  if (!doubles)
-    text += define("FLOATS", 1) + define("AS_LANES", fmt::format("as_int{}", vec)) +
-            define("AS_ACCV", fmt::format("as_float{}", vec));
   return text;
 }
 

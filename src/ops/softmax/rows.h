@@ -35,6 +35,8 @@ void enqueue_items(const Queue& queue, const KernelPtr& kernel, const OpArgs& ar
 
 // On a CPU rows whose elements lie one after the other are computed in vectors (vectors.cl), many
 // rows by one work-item.
+// The defines of lane_math.cl beyond those of vector_macros.
+std::string lane_macros(DType dtype, std::int64_t vec);
 // The defines of vectors.cl beyond T and ACC.
 std::string row_macros(DType dtype, const ExtendedDeviceProfile& profile);
 bool in_vectors(const Queue& queue, const RowPlan& plan, Team team);
