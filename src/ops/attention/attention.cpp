@@ -7,6 +7,7 @@
 #include "netcl/ops.h"
 #include "ops/attention/plan.h"
 #include "ops/attention/samples.h"
+#include "ops/attention/tiles.h"
 #include "ops/dispatch.h"
 #include "ops/elementwise/broadcast.h"
 #include "ops/registry.h"
@@ -384,7 +385,7 @@ OpDef forward_op() {
   groups.run = [](const OpCall& call, const VariantRun&) { run_groups(call); };
   OpVariant rows{"attention.rows", "ROWWISE_ITEM", kForward};
   rows.run = [](const OpCall& call, const VariantRun&) { run_rows(call); };
-  op.variants = {rows, groups};
+  op.variants = {attention_tiles(), rows, groups};
   op.problem = [](const OpCall& call) {
     const auto plan = plan_attention(call);
     return KernelProblem{"rowwise", {Shape{plan.batches * plan.L, plan.S, 1}}, call.dtype(), {}};

@@ -84,10 +84,33 @@ std::vector<Problem> problems() {
   };
 }
 
+// Several blocks of keys, several parts of the queries, and rests of all of them, on CPUs.
+std::vector<Problem> large_problems() {
+  return {
+      {{2}, 61, 530, 20, 70},
+      {{}, 300, 48, 33, 16},
+      {{3}, 2, 700, 24, 40},
+      {{}, 4, 300, 80, 1},
+      {{}, 290, 290, 16, 40, Mask::none, {}, true},
+      {{}, 30, 600, 5, 33, Mask::none, {}, true},
+      {{2}, 600, 30, 8, 33, Mask::none, {}, true},
+      {{2}, 50, 300, 9, 34, Mask::boolean, {50, 300}},
+      {{2}, 50, 300, 9, 34, Mask::boolean, {2, 1, 300}},
+      {{2}, 50, 300, 9, 34, Mask::added, {50, 1}},
+      {{2}, 50, 300, 9, 34, Mask::added, {2, 50, 300}, true},
+      {{2}, 1, 300, 9, 34, Mask::added, {1, 300}},
+      {{2}, 1, 300, 36, 16, Mask::boolean, {2, 1, 300}},
+  };
+}
+
 }  // namespace
 
 std::vector<OpSample> attention_samples() {
   std::vector<OpSample> samples;
+  for (const auto& problem : large_problems()) {
+    samples.push_back(sample_of(problem));
+    samples.back().gradient = false;  // differences of so many elements take long
+  }
   for (const auto& problem : problems()) {
     samples.push_back(sample_of(problem));
     // Differences of an added mask would ask for its gradient, which attention does not give.
@@ -106,7 +129,9 @@ std::vector<OpSample> attention_samples() {
 
 std::vector<OpSample> attention_backward_samples() {
   std::vector<OpSample> samples;
-  for (const auto& problem : problems()) {
+  auto all = problems();
+  for (const auto& problem : large_problems()) all.push_back(problem);
+  for (const auto& problem : all) {
     auto sample = sample_of(problem);
     const auto y = with(problem.batch, problem.L, problem.F);
     auto rows = problem.batch.sizes();

@@ -1,0 +1,122 @@
+// The variants of attention for CPUs: how the work is cut, and their launches.
+#include "ops/attention/tiles.h"
+
+#include <algorithm>
+
+#include "base/format.h"
+#include "ops/panels.h"
+#include "ops/parameters.h"
+#include "ops/softmax/rows.h"
+
+namespace netcl {
+namespace {
+
+constexpr const char* kForward = "ops/attention/tiles.cl";
+constexpr std::int64_t kMostKeys = 256, kMostRows = 256;
+constexpr std::int64_t kItemsPerCore = 8;
+constexpr std::int64_t kFewestTiles = 4;  // of a work-item: k is made panels for them
+constexpr std::int64_t kLeastRoom = 64 << 10, kMostRoom = 512 << 10;  // bytes
+constexpr std::int64_t kBadPitch = 1024;  // bytes: the lines of such rows share sets of the cache
+
+std::int64_t up_to(std::int64_t n, std::int64_t step) { return (n + step - 1) / step * step; }
+
+PanelTile tile_of(const AttentionPlan& plan, DType dtype, const ExtendedDeviceProfile& profile) {
+  const auto config = config_of("MATMUL_PACKED", {}, profile);
+  const auto best = panel_space(config, dtype, plan.F, {}).defaults;
+  return {best.at("MR"), best.at("NV"), best.at("VEC")};
+}
+
+// Half of the core's own cache where the device tells of one as its local memory.
+std::int64_t room_of(DType acc, const ExtendedDeviceProfile& profile) {
+  const auto memory = static_cast<std::int64_t>(profile.local_mem_size);
+  return std::min(std::clamp(memory / 2, kLeastRoom, kMostRoom), memory) /
+         static_cast<std::int64_t>(size_of(acc));
+}
+
+std::int64_t score_pitch(const PanelTile& tile) { return kMostKeys + tile.vec; }
+
+// What a work-item owns. `rows` is 0 when not even one tile fits.
+struct Cut {
+  std::int64_t rows = 0, block = 0, pitch = 0;
+
+  Cut(const AttentionPlan& plan, const PanelTile& tile, DType acc,
+      const ExtendedDeviceProfile& profile) {
+    const auto size = static_cast<std::int64_t>(size_of(acc));
+    const auto columns = up_to(plan.F, tile.width());
+    pitch = up_to(plan.E, tile.vec);
+    if (pitch * size % kBadPitch == 0) pitch += tile.vec;
+    const auto room = room_of(acc, profile) - tile.mr * score_pitch(tile);
+    const auto per_key = plan.E + columns, per_row = pitch + columns + 2;
+    const auto most_keys = std::min(kMostKeys, room / 2 / per_key) / tile.width() * tile.width();
+    block = std::min(most_keys, std::max(up_to(plan.S, tile.width()), tile.width()));
+    if (block <= 0) return;
+    const auto most_rows = std::min(kMostRows, (room - block * per_key) / per_row);
+    const auto items = kItemsPerCore * static_cast<std::int64_t>(profile.compute_units);
+    const auto wanted = static_cast<std::int64_t>(ceil_div(items, plan.batches));
+    const auto even = static_cast<std::int64_t>(ceil_div(plan.L, wanted));
+    const auto most = std::min(most_rows, std::max(even, kFewestTiles * tile.mr));
+    const auto tiles = most / tile.mr;
+    if (tiles == 0) return;
+    const auto parts = ceil_div(plan.L, tiles * tile.mr);
+    rows = up_to(static_cast<std::int64_t>(ceil_div(plan.L, static_cast<std::int64_t>(parts))),
+                 tile.mr);
+  }
+};
+
+std::string declines(const OpCall& call, const ExtendedDeviceProfile& profile) {
+  if (!profile.is_cpu) return "tiles are for CPUs";
+  const auto plan = plan_attention(call);
+  const auto tile = tile_of(plan, call.dtype(), profile);
+  if (tile.vec < 4) return fmt::format("vectors of {} are too short", tile.vec);
+  if (plan.L == 0 || plan.S == 0 || plan.batches == 0 || plan.F == 0) return "nothing to sum";
+  const Cut cut(plan, tile, compute_dtype(call.dtype()), profile);
+  return cut.rows > 0
+             ? std::string()
+             : fmt::format("rows of {} and {} elements leave no room for a tile", plan.E, plan.F);
+}
+
+void run_forward(const OpCall& call) {
+  const auto& profile = device_profile(call.queue);
+  const auto plan = plan_attention(call);
+  const auto dtype = call.dtype(), acc = compute_dtype(dtype);
+  const auto tile = tile_of(plan, dtype, profile);
+  const Cut cut(plan, tile, acc, profile);
+  const KernelKey key(
+      kForward, "attention_tiles",
+      {static_cast<std::int64_t>(dtype), plan.mask_kind(), plan.causal ? 1 : 0, tile.bits()});
+  const auto kernel = op_kernel(call.queue, key, [&] {
+    return t_and_acc(dtype) + tile.defines(dtype) + lane_macros(dtype, tile.vec) +
+           type_macros("M", plan.mask ? plan.mask.dtype() : dtype) +
+           define("MASK", plan.mask_kind()) + define("CAUSAL", plan.causal ? 1 : 0) +
+           define("SCORE_PITCH", score_pitch(tile)) + define("ROOM", room_of(acc, profile));
+  });
+  const Long8 sizes = plan.sizes(), strides = plan.strides();
+  alignas(32) const std::array<std::int32_t, 8> shares{static_cast<std::int32_t>(cut.rows),
+                                                       static_cast<std::int32_t>(cut.block),
+                                                       static_cast<std::int32_t>(cut.pitch)};
+  OpArgs args;
+  args.tensor(call.inputs[0])
+      .tensor(call.inputs[1])
+      .tensor(call.inputs[2])
+      .tensor(plan.mask ? plan.mask : call.inputs[0])
+      .tensor(call.outputs[0])
+      .tensor(call.outputs[1])
+      .by_value(sizes.values.data(), sizeof sizes.values / 2)
+      .by_value(strides.values.data(), sizeof strides.values / 2)
+      .value(plan.inner)
+      .number(plan.scale, dtype)
+      .by_value(shares.data(), sizeof shares)
+      .enqueue(call.queue, kernel,
+               {static_cast<std::int64_t>(ceil_div(plan.L, cut.rows)), plan.batches}, {1, 1});
+}
+
+}  // namespace
+
+OpVariant attention_tiles() {
+  OpVariant tiles{"attention.tiles", "ROWWISE_ITEM", kForward};
+  tiles.declines = declines;
+  tiles.run = [](const OpCall& call, const VariantRun&) { run_forward(call); };
+  return tiles;
+}
+
+}  // namespace netcl
