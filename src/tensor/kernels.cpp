@@ -5,7 +5,9 @@
 #include <cstdlib>
 
 #include "base/format.h"
+#include "device/driver_limits.h"
 #include "kernel/builtin.h"
+#include "netcl/capabilities.h"
 
 namespace netcl {
 namespace {
@@ -75,42 +77,88 @@ void enqueue_copy(const Queue& queue, const ElementLaunch& launch, const KernelA
                    KernelArg::by_value(axes.from, sizeof axes.from));
 }
 
-void enqueue_copy_tiles(const Queue& queue, DType dtype, std::span<const LoopAxis> axes,
-                        const Buffer& to, std::int64_t to_offset, const Buffer& from,
-                        std::int64_t from_offset) {
+namespace {
+
+// The tiles of a copy on CPUs: cuts of axis 0, along which the target is walked, and of axis 1.
+struct CopyTiles {
+  struct alignas(32) Tile {
+    std::int64_t size[2], count[2];
+  };
+  bool runs;  // both sides are contiguous along axis 0
+  KernelAxes axes;
+  Tile tile{};
+  std::uint64_t count;
+
+  // Shorter runs than `least_run` are elements that lie anywhere.
+  CopyTiles(std::span<const LoopAxis> of, std::int64_t least_run);
+};
+
+bool is_run(std::span<const LoopAxis> axes) {
+  return !axes.empty() && axes.back().to == 1 && axes.back().from == 1;
+}
+
+std::vector<LoopAxis> tiled_order(std::span<const LoopAxis> axes) {
   std::vector<LoopAxis> order(axes.begin(), axes.end());
-  if (order.size() < 2) order.insert(order.begin(), {1, 0, 0});
-  const bool runs = order.back().to == 1 && order.back().from == 1;
+  if (order.size() < 2) order.insert(order.begin(), 2 - order.size(), {1, 0, 0});
   // The second axis: the neighbour, or the one along which the source lies closest together.
   const auto second = order.end() - 2;
-  if (!runs)
+  if (!is_run(order))
     std::rotate(std::min_element(order.begin(), order.end() - 1,
                                  [](const LoopAxis& a, const LoopAxis& b) {
                                    return std::abs(a.from) < std::abs(b.from);
                                  }),
                 second, second + 1);
-  const KernelAxes kernel_axes(order);
-  struct alignas(32) Tile {
-    std::int64_t size[2], count[2];
-  } tile{};
+  return order;
+}
+
+CopyTiles::CopyTiles(std::span<const LoopAxis> of, std::int64_t least_run)
+    : runs(is_run(of) && of.back().size >= least_run), axes(tiled_order(of)) {
   constexpr std::int64_t kRun = 8192, kSide = 32;
-  tile.size[0] = std::min(kernel_axes.sizes[0], runs ? kRun : kSide);
-  tile.size[1] = std::clamp<std::int64_t>((runs ? kRun : kSide * kSide) / tile.size[0], 1,
-                                          kernel_axes.sizes[1]);
-  for (int i = 0; i < 2; ++i)
-    tile.count[i] = (kernel_axes.sizes[i] + tile.size[i] - 1) / tile.size[i];
-  const auto tiles =
-      static_cast<std::uint64_t>(kernel_axes.count / kernel_axes.sizes[0] / kernel_axes.sizes[1] *
-                                 tile.count[0] * tile.count[1]);
+  const auto most = runs ? kRun : kSide * kSide;  // elements
+  tile.size[0] = std::min(axes.sizes[0], runs ? kRun : kSide);
+  tile.size[1] = std::clamp<std::int64_t>(most / tile.size[0], 1, axes.sizes[1]);
+  tile.size[0] = std::clamp<std::int64_t>(most / tile.size[1], 1, axes.sizes[0]);
+  for (int i = 0; i < 2; ++i) tile.count[i] = (axes.sizes[i] + tile.size[i] - 1) / tile.size[i];
+  count = static_cast<std::uint64_t>(axes.count / axes.sizes[0] / axes.sizes[1] * tile.count[0] *
+                                     tile.count[1]);
+}
+
+void enqueue_tiles(const Queue& queue, const std::shared_ptr<detail::KernelState>& kernel,
+                   const CopyTiles& tiles, const Buffer& to, std::int64_t to_offset,
+                   const Buffer& from, std::int64_t from_offset) {
+  enqueue_elements(queue, {kernel, 1, 1}, tiles.count, from, to, tiles.count, to_offset,
+                   from_offset, KernelArg::by_value(tiles.axes.sizes, sizeof tiles.axes.sizes),
+                   KernelArg::by_value(tiles.axes.to, sizeof tiles.axes.to),
+                   KernelArg::by_value(tiles.axes.from, sizeof tiles.axes.from),
+                   KernelArg::by_value(&tiles.tile, sizeof tiles.tile));
+}
+
+}  // namespace
+
+void enqueue_copy_tiles(const Queue& queue, DType dtype, std::span<const LoopAxis> axes,
+                        const Buffer& to, std::int64_t to_offset, const Buffer& from,
+                        std::int64_t from_offset) {
+  const CopyTiles tiles(axes, 1);
   const auto kernel = builtin_kernel(
       queue, "tensor/kernels/copy_tiles.cl", "copy_tiles",
-      {fmt::format("T={}", opaque_type(dtype)), fmt::format("RUNS={}", runs ? 1 : 0)});
-  const ElementLaunch launch{kernel, 1, 1};
-  enqueue_elements(queue, launch, tiles, from, to, tiles, to_offset, from_offset,
-                   KernelArg::by_value(kernel_axes.sizes, sizeof kernel_axes.sizes),
-                   KernelArg::by_value(kernel_axes.to, sizeof kernel_axes.to),
-                   KernelArg::by_value(kernel_axes.from, sizeof kernel_axes.from),
-                   KernelArg::by_value(&tile, sizeof tile));
+      {fmt::format("T={}", opaque_type(dtype)), fmt::format("RUNS={}", tiles.runs ? 1 : 0)});
+  enqueue_tiles(queue, kernel, tiles, to, to_offset, from, from_offset);
+}
+
+void enqueue_cast_tiles(const Queue& queue, DType to_type, DType from_type,
+                        std::span<const LoopAxis> axes, const Buffer& to, std::int64_t to_offset,
+                        const Buffer& from, std::int64_t from_offset) {
+  // A contiguous run has no gaps to be walked over, however short it is.
+  const CopyTiles tiles(axes, axes.size() == 1 ? 1 : 32);
+  // The short types are computed in float or int. Sixteen of the long ones are two vectors anyway.
+  const auto widest = std::max<std::size_t>({size_of(to_type), size_of(from_type), 4});
+  const auto lanes = std::min<std::int64_t>(64, detail::max_vector_bytes(device_profile(queue))) /
+                     static_cast<std::int64_t>(widest);
+  const auto kernel = builtin_kernel(
+      queue, "tensor/kernels/cast_tiles.cl", "cast_tiles",
+      {fmt::format("SRC_{}", name_of(from_type)), fmt::format("DST_{}", name_of(to_type)),
+       fmt::format("VEC={}", lanes), fmt::format("RUNS={}", tiles.runs ? 1 : 0)});
+  enqueue_tiles(queue, kernel, tiles, to, to_offset, from, from_offset);
 }
 
 ElementKernel random_kernel(DType dtype, Distribution distribution) {

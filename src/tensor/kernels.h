@@ -36,6 +36,11 @@ void enqueue_copy_tiles(const Queue& queue, DType dtype, std::span<const LoopAxi
                         const Buffer& to, std::int64_t to_offset, const Buffer& from,
                         std::int64_t from_offset);
 
+// The same for two dtypes.
+void enqueue_cast_tiles(const Queue& queue, DType to_type, DType from_type,
+                        std::span<const LoopAxis> axes, const Buffer& to, std::int64_t to_offset,
+                        const Buffer& from, std::int64_t from_offset);
+
 ElementKernel random_kernel(DType dtype, Distribution distribution);
 // Blocks of random words for so many elements: what the kernel counts.
 std::uint64_t random_blocks(DType dtype, std::int64_t count);

@@ -7,6 +7,7 @@
 #include "cl/wait.h"
 #include "netcl/backend.h"
 #include "netcl/capabilities.h"
+#include "tensor/cpu_copies.h"
 #include "tensor/host_copy.h"
 #include "tensor/kernels.h"
 #include "tensor/random.h"
@@ -27,9 +28,13 @@ void copy_axes(const Queue& queue, std::span<const LoopAxis> axes, const Strided
     return;
   }
   const KernelAxes kernel_axes(axes);
-  if (to.dtype == from.dtype && kernel_axes.count >= kWorthTiles && device_profile(queue).is_cpu)
-    return enqueue_copy_tiles(queue, to.dtype, axes, to.array->buffer(), to_offset,
+  const bool is_cpu = device_profile(queue).is_cpu;
+  if (to.dtype != from.dtype && is_cpu)
+    return enqueue_cast_tiles(queue, to.dtype, from.dtype, axes, to.array->buffer(), to_offset,
                               from.array->buffer(), from_offset);
+  if (to.dtype == from.dtype && kernel_axes.count >= kWorthTiles && is_cpu)
+    return enqueue_cpu_copy(queue, to.dtype, axes, to.array->buffer(), to_offset,
+                            from.array->buffer(), from_offset);
   const auto n = static_cast<std::uint64_t>(kernel_axes.count);
   const auto kernel = to.dtype == from.dtype ? copy_kernel(to.dtype, axes.size(), n)
                                              : cast_kernel(from.dtype, to.dtype, axes.size(), n);

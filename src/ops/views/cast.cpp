@@ -51,6 +51,8 @@ std::vector<OpSample> samples() {
     add(to, "1", {{1}, Fill::uniform, -9, 9});
     add(to, "2x3x5x7", {{2, 3, 5, 7}, Fill::uniform, -9, 9});
     add(to, "17x65", {{17, 65}, Fill::uniform, -9, 9});
+    add(to, "20011", {{20011}, Fill::uniform, -300, 300});  // several parts of work, and a rest
+    add(to, "130x70", {{130, 70}, Fill::uniform, -300, 300});
   }
   for (const auto to : kAllDTypes) {
     add(to, "special", {{67}, Fill::special});
