@@ -90,7 +90,68 @@ class Canvas {
   Range x_, y_;
 };
 
+constexpr double kBarWidth = 760, kBarHeight = 16, kNames = 270, kValues = 44, kBarTop = 20;
+
+// Where ratios lie beside the names.
+class BarCanvas {
+ public:
+  BarCanvas(const Range& range, std::size_t count)
+      : range_(range), bottom_(kBarTop + kBarHeight * static_cast<double>(count)) {}
+  double height() const { return bottom_ + 4; }
+  double x(double ratio) const {
+    return kNames + (kBarWidth - kNames - kValues) * std::log(ratio / range_.low) /
+                        std::log(range_.high / range_.low);
+  }
+  std::string axis() const {
+    std::string svg;
+    for (const double mark : marks(range_))
+      svg += fmt::format(
+          "<line x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1}\" y2=\"{2}\" stroke=\"var(--{3})\"/><text "
+          "x=\"{0:.1f}\" y=\"12\" text-anchor=\"middle\">{4:g}</text>",
+          x(mark), kBarTop - 4, bottom_, mark == 1 ? "soft" : "line", mark);
+    return svg;
+  }
+  std::string bar(const Bar& one, std::size_t row) const {
+    const double top = kBarTop + kBarHeight * static_cast<double>(row);
+    const double from = std::min(x(1), x(one.value)), to = std::max(x(1), x(one.value));
+    auto svg = fmt::format(
+        "<g><title>{}</title><text x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text><rect "
+        "x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{}\" fill=\"var(--{})\"/><text "
+        "x=\"{:.1f}\" y=\"{:.1f}\">{:.2f}</text>",
+        html_text(one.label), kNames - 8, top + 11, html_text(one.name), from, top + 2, to - from,
+        kBarHeight - 4, one.color, to + 4, top + 11, one.value);
+    if (one.goal > 0 && one.goal != 1)
+      svg += fmt::format(
+          "<line x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1:.1f}\" y2=\"{2:.1f}\" "
+          "stroke=\"currentColor\" stroke-width=\"2\"/>",
+          x(one.goal), top, top + kBarHeight);
+    return svg + "</g>";
+  }
+
+ private:
+  Range range_;
+  double bottom_;
+};
+
 }  // namespace
+
+std::string svg_of(const std::string& title, std::vector<Bar> bars) {
+  std::erase_if(bars, [](const Bar& one) { return !(one.value > 0 && std::isfinite(one.value)); });
+  if (bars.empty()) return "";
+  Range range;
+  range.take(1);
+  for (const auto& one : bars) {
+    range.take(one.value);
+    if (one.goal > 0) range.take(one.goal);
+  }
+  range.widen();
+  const BarCanvas canvas(range, bars.size());
+  auto svg = fmt::format("<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">", kBarWidth,
+                         canvas.height(), html_text(title));
+  svg += canvas.axis();
+  for (std::size_t row = 0; row < bars.size(); ++row) svg += canvas.bar(bars[row], row);
+  return svg + "</svg>\n";
+}
 
 std::string svg_of(const Chart& chart) {
   Range x, y;

@@ -21,6 +21,17 @@ struct Chart {
   double width = 480, height = 300;
 };
 
+// A ratio as a bar from 1: to the right where it is larger.
+struct Bar {
+  std::string name, color;
+  double value = 1;
+  double goal = 0;    // a mark at this ratio; 0: none
+  std::string label;  // shown when the mouse rests on it
+};
+
+// One bar below the other. Bars that are not positive are left out. "" when nothing is left.
+std::string svg_of(const std::string& title, std::vector<Bar> bars);
+
 // Points that are not positive are left out. "" when nothing is left.
 std::string svg_of(const Chart& chart);
 

@@ -1,4 +1,5 @@
-// The report as a page: the roofline, how costs grow, and the table.
+// The report as a page: every goal beside the fastest peer, the roofline, how costs grow, and the
+// table.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -11,8 +12,9 @@ namespace netcl::bench {
 namespace {
 
 constexpr std::string_view kStyle =
-    ".met{color:rgb(var(--good))}.missed{color:rgb(var(--bad))}table{font-size:.85rem}pre{white-"
-    "space:pre-wrap;font-size:.85rem}\n";
+    ":root{--met:rgb(var(--good));--missed:rgb(var(--bad))}.met{color:var(--met)}.missed{color:var("
+    "--missed)}table{font-size:.85rem}td{white-space:nowrap}pre{white-space:pre-wrap;font-size:."
+    "85rem}\n";
 
 std::string key(const std::vector<Series>& series) {
   std::string text = "<p class=\"key soft\">";
@@ -28,6 +30,26 @@ bool is_sweep(const Row& row) { return row.what.group.starts_with("sweep"); }
 std::string label_of(const Row& row, const Measurement& one) {
   return fmt::format("{}: {}, {}, {}", row.what.id, one.contender, time_text(one.median),
                      rate_text(row.what, one.median));
+}
+
+// How many times as fast as the fastest peer, work by work.
+std::string ratios(const Report& report) {
+  std::vector<Bar> bars;
+  for (const auto& row : report.rows) {
+    const auto v = verdict(row, report.limits);
+    if (!v.has_goal || v.own == nullptr || v.best_peer == nullptr) continue;
+    bars.push_back({row.what.id, v.met ? "met" : "missed", v.ratio, row.what.goal,
+                    fmt::format("{}; {}", label_of(row, *v.own), label_of(row, *v.best_peer))});
+  }
+  const auto svg = svg_of("beside the fastest peer", std::move(bars));
+  if (svg.empty()) return "";
+  return "<h2>Beside the fastest peer</h2>" +
+         key({{"goal met", "met", {}, {}, false, false},
+              {"goal not met", "missed", {}, {}, false, false}}) +
+         svg +
+         "<p class=\"soft\">How many times as fast netcl on the device is; the mark is the goal "
+         "where "
+         "it is not 1. Where memory decides, a share of its bandwidth is a goal, too.</p>\n";
 }
 
 std::string roofline(const Report& report) {
@@ -149,7 +171,8 @@ std::string rows_of(const Report& report) {
 std::string html(const Report& report) {
   return html_page("netcl benchmark", kStyle,
                    "<h1>netcl benchmark</h1>\n<pre>" + html_text(summary_text(report)) +
-                       "</pre>\n" + roofline(report) + sweeps(report) + rows_of(report));
+                       "</pre>\n" + ratios(report) + roofline(report) + sweeps(report) +
+                       rows_of(report));
 }
 
 }  // namespace netcl::bench

@@ -149,13 +149,33 @@ TEST(Reports, HoldEveryRow) {
   EXPECT_EQ(count, 3u);
 }
 
+std::size_t count_of(const std::string& text, std::string_view part) {
+  std::size_t count = 0;
+  for (auto at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
 TEST(Reports, ChartsLeaveOutWhatHasNoLogarithm) {
   EXPECT_EQ(svg_of({"empty", "x", "y", {{"a", "first", {{0, 1}, {1, -1}}, {}, true, true}}}), "");
   const auto svg =
       svg_of({"one", "x", "y", {{"a", "first", {{1, 1}, {0, 5}, {100, 10}}, {}, true, true}}});
-  std::size_t dots = 0;
-  for (auto at = svg.find("<circle"); at != svg.npos; at = svg.find("<circle", at + 1)) ++dots;
-  EXPECT_EQ(dots, 2u);
+  EXPECT_EQ(count_of(svg, "<circle"), 2u);
+}
+
+TEST(Reports, BarsShowRatiosAndGoals) {
+  EXPECT_EQ(svg_of("none", std::vector<Bar>{{"a", "met", 0}, {"b", "met", NAN}}), "");
+  const auto svg = svg_of("two", {{"slow <x>", "missed", 0.5, 0.8}, {"fast", "met", 3, 1}});
+  EXPECT_EQ(count_of(svg, "<rect"), 2u);
+  EXPECT_EQ(count_of(svg, "stroke-width=\"2\""), 1u) << "a goal of 1 is the axis";
+  EXPECT_NE(svg.find("slow &lt;x&gt;"), std::string::npos);
+  EXPECT_NE(svg.find(">0.50<"), std::string::npos);
+
+  Report report;
+  report.limits = kLimits;
+  report.rows = {row_of(0.010, {took("peer", 0.0094)})};
+  EXPECT_EQ(count_of(html(report), "<rect"), 1u);
+  report.rows[0].what.goal = 0;
+  EXPECT_EQ(count_of(html(report), "<rect"), 0u) << "without a goal there is nothing to show";
 }
 
 std::vector<json> served(const std::string& requests, const std::string& device = "cpu") {
