@@ -5,16 +5,21 @@
 // NaN may get lost here: those who need it find it in the sums.
 #define LARGER(a, b) ((a) > (b) ? (a) : (b))
 
+#define OR(a, b) ((a) | (b))
+
 // Lanes joined until four are left.
+#define JOIN_NAMES(a, b) a##b
+#define VECTOR_OF(type, n) JOIN_NAMES(type, n)
 #if VEC == 16
-#define QUARTET(v, OP)            \
-  const ACC8 v8 = OP(v.lo, v.hi); \
-  const ACC4 v4 = OP(v8.lo, v8.hi)
+#define QUARTET_OF(type, v, OP)                 \
+  const VECTOR_OF(type, 8) v8 = OP(v.lo, v.hi); \
+  const VECTOR_OF(type, 4) v4 = OP(v8.lo, v8.hi)
 #elif VEC == 8
-#define QUARTET(v, OP) const ACC4 v4 = OP(v.lo, v.hi)
+#define QUARTET_OF(type, v, OP) const VECTOR_OF(type, 4) v4 = OP(v.lo, v.hi)
 #else
-#define QUARTET(v, OP) const ACC4 v4 = v
+#define QUARTET_OF(type, v, OP) const VECTOR_OF(type, 4) v4 = v
 #endif
+#define QUARTET(v, OP) QUARTET_OF(ACC, v, OP)
 #define FOLD(v, OP)                 \
   QUARTET(v, OP);                   \
   const ACC2 v2 = OP(v4.lo, v4.hi); \
@@ -22,6 +27,11 @@
 
 ACC sum_lanes(ACCV v) { FOLD(v, PLUS); }
 ACC largest_lane(ACCV v) { FOLD(v, LARGER); }
+// Of a comparison: whether it holds in some lane.
+int any_lane(LANEV v) {
+  QUARTET_OF(LANE, v, OR);
+  return (v4.x | v4.y | v4.z | v4.w) != 0;
+}
 
 // `v` in the last `count` lanes, or in the first; `other` in the rest.
 ACCV last_lanes(ACCV v, ACCV other, long count) {

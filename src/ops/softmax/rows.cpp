@@ -68,22 +68,27 @@ void enqueue_items(const Queue& queue, const KernelPtr& kernel, const OpArgs& ar
 }
 
 std::string lane_macros(DType dtype, std::int64_t vec) {
-  const bool doubles = dtype == DType::float64;
-  const auto integers = fmt::format("{}{}", doubles ? "long" : "int", vec);
+  const bool wide = size_of(compute_dtype(dtype)) == 8;
+  const auto integers = fmt::format("{}{}", wide ? "long" : "int", vec);
   std::vector<std::string> numbers;
   for (std::int64_t l = 0; l < vec; ++l) numbers.push_back(std::to_string(l));
-  auto text = define("LANEV", integers) +
+  auto text = define("LANE", wide ? "long" : "int") + define("LANEV", integers) +
               define("LANES", fmt::format("(({})({}))", integers, join(numbers, ", ")));
   for (const int width : {2, 4, 8})
     text += define(fmt::format("ACC{}", width), fmt::format("{}{}", compute_type(dtype), width));
-  if (!doubles)
+  if (compute_dtype(dtype) == DType::float32)
     text += define("FLOATS", 1) + define("AS_LANES", fmt::format("as_int{}", vec)) +
             define("AS_ACCV", fmt::format("as_float{}", vec));
   return text;
 }
 
+std::int64_t row_lanes(DType dtype, const ExtendedDeviceProfile& profile) {
+  const auto compute = compute_dtype(dtype);
+  return vector_lanes(profile, size_of(compute) == 8 ? 8 : 16, compute);
+}
+
 std::string row_macros(DType dtype, const ExtendedDeviceProfile& profile) {
-  const auto vec = vector_lanes(profile, dtype == DType::float64 ? 8 : 16, compute_dtype(dtype));
+  const auto vec = row_lanes(dtype, profile);
   auto text = gains_by_fetching(profile) ? std::string() : define("FETCH(p)", "((void)0)");
   text += kMemoryHints + vector_macros(dtype, vec) + lane_macros(dtype, vec) +
           define("FETCH_AHEAD", kFetchAhead / static_cast<std::int64_t>(size_of(dtype)));

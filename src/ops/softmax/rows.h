@@ -37,6 +37,8 @@ void enqueue_items(const Queue& queue, const KernelPtr& kernel, const OpArgs& ar
 // rows by one work-item.
 // The defines of lane_math.cl beyond those of vector_macros.
 std::string lane_macros(DType dtype, std::int64_t vec);
+// Elements of a vector there (VEC).
+std::int64_t row_lanes(DType dtype, const ExtendedDeviceProfile& profile);
 // The defines of vectors.cl beyond T and ACC.
 std::string row_macros(DType dtype, const ExtendedDeviceProfile& profile);
 bool in_vectors(const Queue& queue, const RowPlan& plan, Team team);

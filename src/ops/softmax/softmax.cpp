@@ -13,6 +13,10 @@ namespace {
 
 constexpr const char* kPath = "ops/softmax/softmax.cl";
 constexpr const char* kVectorPath = "ops/softmax/softmax_rows.cl";
+constexpr const char* kColumnPath = "ops/softmax/softmax_columns.cl";
+constexpr std::int64_t kNearBytes = 32 << 10;  // what is kept of a strip, where its rows allow it
+constexpr std::int64_t kKeptBytes = 256 << 10;
+constexpr std::int64_t kWidest = 16, kNarrow = 4;  // vectors of a strip
 
 enum class Kind { softmax, log_softmax, softmax_backward, log_softmax_backward };
 
@@ -106,8 +110,7 @@ void reference(Kind kind, RefCall& call) {
   }
 }
 
-void run(const char* kernel_name, const OpCall& call, Team team) {
-  const auto plan = plan_of(call);
+void run_rows(const char* kernel_name, const OpCall& call, const RowPlan& plan, Team team) {
   OpArgs args;
   for (const auto& input : call.inputs) args.tensor(input);
   args.tensor(call.outputs[0]).value(plan.outer).value(plan.n);
@@ -118,6 +121,55 @@ void run(const char* kernel_name, const OpCall& call, Team team) {
   args.value(plan.inner);
   const auto kernel = team_kernel(call.queue, kPath, kernel_name, call.dtype(), team);
   enqueue_teams(call.queue, kernel, args, team, plan.rows());
+}
+
+// Rows that lie next to each other as lanes of vectors; false where they do not fit.
+bool run_columns(const char* kernel_name, const OpCall& call, const RowPlan& plan) {
+  const auto& profile = device_profile(call.queue);
+  const auto vec = row_lanes(call.dtype(), profile);
+  if (2 * plan.inner <= vec) return false;
+  const auto bytes = static_cast<std::int64_t>(call.inputs.size()) * plan.n * vec *
+                     static_cast<std::int64_t>(size_of(compute_dtype(call.dtype())));
+  const auto room =
+      std::min<std::int64_t>(static_cast<std::int64_t>(profile.local_mem_size) / 2, kKeptBytes);
+  if (bytes > room) return false;
+  // A few neighbours at least, for they share the way to memory, and more if the first cache holds
+  // them.
+  const auto most = std::clamp<std::int64_t>(
+      std::max(kNearBytes / bytes, std::min(kNarrow, room / bytes)), 1, kWidest);
+  const auto vectors = static_cast<std::int64_t>(ceil_div(plan.inner, vec));
+  // At least a vector each: the second of 17 neighbours' would be nearly empty.
+  const auto strips = std::clamp<std::int64_t>(plan.inner / vec, 1,
+                                               static_cast<std::int64_t>(ceil_div(vectors, most)));
+  const auto width = static_cast<std::int64_t>(ceil_div(ceil_div(plan.inner, strips), vec));
+  OpArgs args;
+  for (const auto& input : call.inputs) args.tensor(input);
+  args.tensor(call.outputs[0]).value(plan.outer).value(plan.n).value(plan.inner).value(strips);
+  args.value(static_cast<std::int32_t>(width * vec));
+  args.value(KernelArg::local(static_cast<std::size_t>(bytes * width)));
+  const auto kernel =
+      vector_kernel(call.queue, kColumnPath, kernel_name, call.dtype(), 0, define("MOST", kWidest));
+  enqueue_blocks(call.queue, kernel, std::move(args),
+                 {plan.outer * strips, plan.n * width * vec, 1});
+  return true;
+}
+
+void run(const char* kernel_name, const OpCall& call, Team team) {
+  const auto plan = plan_of(call);
+  if (team == Team::item && plan.inner > 1 && plan.n > 0 && device_profile(call.queue).is_cpu) {
+    if (run_columns(kernel_name, call, plan)) return;
+    // Too few neighbours, or too many elements: one behind the other.
+    const auto rows = [&](const Tensor& t) {
+      return t.reshape({plan.outer, plan.n, plan.inner}).permute({0, 2, 1});
+    };
+    OpCall joined{call.op, call.queue, {}, call.attributes, {}};
+    for (const auto& input : call.inputs) joined.inputs.push_back(rows(input).contiguous());
+    joined.outputs.push_back(Tensor::empty(call.queue, Shape{plan.rows(), plan.n}, call.dtype()));
+    run_rows(kernel_name, joined, {plan.rows(), plan.n, 1}, team);
+    rows(call.outputs[0]).copy_from(joined.outputs[0].reshape({plan.outer, plan.inner, plan.n}));
+    return;
+  }
+  run_rows(kernel_name, call, plan, team);
 }
 
 // ---- samples
@@ -140,6 +192,8 @@ std::vector<OpSample> samples(Kind kind) {
   add({5, 3}, 0), add({2, 7, 5}, 1), add({2, 7, 5}, 0), add({2, 7, 5}, 2), add({9}, 0);
   add({1031}, 0), add({0, 4}, 1), add({3, 0}, 1), add({2, 3, 4, 5}, 1);
   for (const std::int64_t n : {3, 31, 33, 64, 127, 129, 255, 256, 4099}) add({2, n}, 1);
+  add({3, 21, 37}, 1), add({2, 5, 300}, 1), add({31, 130}, 0), add({5000, 9}, 0),
+      add({70, 2, 12}, 1);
   add({33, 17}, 0), add({70, 10}, 1), add({1, 1, 1}, 1), add({2, 1, 3, 1, 5}, 2);
   if (is_backward(kind)) return all;
   const double inf = INFINITY, nan = NAN;
@@ -147,6 +201,10 @@ std::vector<OpSample> samples(Kind kind) {
   rows.values = {nan, 1,   2,    inf, 1,    2, -inf, 1,   2,   -inf, -inf, -inf,
                  inf, inf, -inf, 1e4, -1e4, 0, 800,  801, 802, -800, -801, -802};
   all.push_back({"special_rows", {rows}, {{"axis", std::int64_t{1}}}, false});
+  SampleInput columns{{3, 40}, Fill::values};
+  for (std::size_t i = 0; i < 3; ++i)
+    for (std::size_t j = 0; j < 40; ++j) columns.values.push_back(rows.values[j % 8 * 3 + i]);
+  all.push_back({"special_columns", {columns}, {{"axis", std::int64_t{0}}}, false});
   return all;
 }
 

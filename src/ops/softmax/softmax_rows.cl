@@ -1,6 +1,7 @@
 // softmax, log_softmax and their gradients over the rows of x (rows, n), in vectors (vectors.cl).
 // Values as in softmax.cl. Defines: those of vectors.cl; SAME where T is ACC.
 
+#include "ops/softmax/gradients.cl"
 #include "ops/softmax/vectors.cl"
 
 // Where y holds ACC it also holds the exponentials on the way.
@@ -109,12 +110,6 @@ __kernel void log_softmax(__global const T* x, __global T* y, long8 at, long row
       log_softmax_row(x + row * n, y + row * n, n);
   }
 }
-
-// The gradients: dx of y and dy, and the sum over the row.
-#define SOFTMAX_DX(y, dy, sum) ((y) * ((dy) - (sum)))
-#define LOG_SOFTMAX_DX(y, dy, sum) ((dy)-exp_vector(y) * (sum))
-#define SOFTMAX_TERM(y, dy) ((y) * (dy))
-#define LOG_SOFTMAX_TERM(y, dy) (dy)
 
 #define BACKWARD(name, TERM, DX)                                                          \
   __kernel void name(__global const T* y, __global const T* dy, __global T* dx, long8 at, \

@@ -52,6 +52,7 @@ RowPlan plan_of(const OpCall& call) {
 
 void run(const OpCall& call, Team team) {
   const auto plan = plan_of(call);
+  if (team == Team::item && topk_on_cpu(call, plan)) return;
   const auto kernel = team_kernel(call.queue, kPath, "topk", call.dtype(), team);
   OpArgs args;
   args.tensor(call.inputs[0]).tensor(call.outputs[0]).tensor(call.outputs[1]);
@@ -67,29 +68,70 @@ bool is_better(V a, V b, bool largest) {
   return largest ? a > b : a < b;
 }
 
+// The first k of a row in their order, for few k: most elements are no better than the last of
+// them, which is found out for several at once.
+template <class V, class F>
+void first_of(std::int64_t n, std::int64_t k, bool largest, F&& value,
+              std::vector<std::pair<V, std::int64_t>>& best) {
+  constexpr std::int64_t kBlock = 32;
+  best.clear();
+  for (std::int64_t begin = 0; begin < n; begin += kBlock) {
+    const auto end = std::min(n, begin + kBlock);
+    if (std::ssize(best) == k) {
+      const V last = best.back().first;
+      int any = 0;
+      if (largest)
+        for (auto i = begin; i < end; ++i) any |= static_cast<int>(!(value(i) <= last));
+      else
+        for (auto i = begin; i < end; ++i) any |= static_cast<int>(!(value(i) >= last));
+      if (any == 0) continue;
+    }
+    for (auto i = begin; i < end; ++i) {
+      const V v = value(i);
+      const bool is_full = std::ssize(best) == k;
+      if (is_full && !is_better(v, best.back().first, largest)) continue;
+      if (!is_full) best.emplace_back();
+      auto at = best.size() - 1;
+      for (; at > 0 && is_better(v, best[at - 1].first, largest); --at) best[at] = best[at - 1];
+      best[at] = {v, i};
+    }
+  }
+}
+
 void host(const OpCall& call) {
   const auto plan = plan_of(call);
   const auto k = call.attributes.integer("k");
   const bool largest = call.attributes.flag("largest");
+  constexpr std::int64_t kFew = 64;
+  if (k == 0) return;
   visit_dtype(call.dtype(), [&]<class T>(T) {
     using V = arithmetic_t<T>;
     for_rows(plan, [&](std::int64_t row, std::int64_t start) {
       const T* x = input_data<T>(call, 0) + start;
+      const auto out = row / plan.inner * k * plan.inner + row % plan.inner;
+      const auto store = [&](std::int64_t r, std::int64_t i) {
+        output_data<T>(call, 0)[out + r * plan.inner] = x[i * plan.inner];
+        output_data<std::int64_t>(call, 1)[out + r * plan.inner] = i;
+      };
+      const auto value = [&](std::int64_t i) { return static_cast<V>(x[i * plan.inner]); };
+      if (k <= kFew) {
+        thread_local std::vector<std::pair<V, std::int64_t>> best;
+        if (plan.inner == 1)
+          first_of(
+              plan.n, k, largest, [x](std::int64_t i) { return static_cast<V>(x[i]); }, best);
+        else
+          first_of(plan.n, k, largest, value, best);
+        for (std::int64_t r = 0; r < k; ++r) store(r, best[static_cast<std::size_t>(r)].second);
+        return;
+      }
       std::vector<std::int64_t> order(static_cast<std::size_t>(plan.n));
       std::iota(order.begin(), order.end(), 0);
-      const auto value = [&](std::int64_t i) { return static_cast<V>(x[i * plan.inner]); };
       std::partial_sort(order.begin(), order.begin() + k, order.end(),
                         [&](std::int64_t a, std::int64_t b) {
                           if (is_better(value(a), value(b), largest)) return true;
                           return !is_better(value(b), value(a), largest) && a < b;
                         });
-      const auto out = row / plan.inner * k * plan.inner + row % plan.inner;
-      for (std::int64_t r = 0; r < k; ++r) {
-        const auto at = out + r * plan.inner;
-        const auto i = order[static_cast<std::size_t>(r)];
-        output_data<T>(call, 0)[at] = x[i * plan.inner];
-        output_data<std::int64_t>(call, 1)[at] = i;
-      }
+      for (std::int64_t r = 0; r < k; ++r) store(r, order[static_cast<std::size_t>(r)]);
     });
   });
 }
@@ -137,11 +179,26 @@ std::vector<OpSample> samples() {
   add({1, 1}, 1, 1, false), add({5, 4}, 0, 4, false), add({2, 9, 5}, 2, 5), add({2, 9, 5}, 0, 1);
   add({2, 3, 4, 5}, 3, 2, false), add({2, 3, 4, 5}, 0, 2), add({129}, 0, 16);
   add({300, 2}, 1, 2, false);
+  // Lanes of whole vectors and of parts of one, parts of rows, bounds, and sorting.
+  for (const bool largest : {true, false}) {
+    add({37, 9}, 1, 8, largest), add({3, 21, 37}, 1, 8, largest), add({3, 90, 5}, 1, 3, largest);
+    add({3, 601}, 1, 7, largest), add({3, 601}, 1, 29, largest), add({5, 301}, 1, 64, largest);
+    add({2, 301}, 1, 65, largest), add({17, 130}, 1, 130, largest), add({2, 70, 3}, 1, 66, largest);
+  }
+  add({40'001}, 0, 9), add({1, 70'001}, 1, 64, false);
   for (const bool largest : {true, false}) {
     const Attributes attributes{
         {"axis", std::int64_t{1}}, {"k", std::int64_t{11}}, {"largest", largest}};
     all.push_back(
         {largest ? "ties" : "ties_min", {{{4, 40}, Fill::integers, -2, 2}}, attributes, false});
+    for (const std::int64_t n : {200, 700})
+      for (const std::int64_t k : {3, 11, 70}) {
+        auto more = attributes;
+        more.set("k", k);
+        const auto id = fmt::format("{}of{}{}", k, n, largest ? "" : "_min");
+        all.push_back({"ties_" + id, {{{4, n}, Fill::integers, -2, 2}}, more, false});
+        all.push_back({"special_" + id, {{{4, n}, Fill::special}}, more, false, kFloats});
+      }
     all.push_back({largest ? "special" : "special_min",
                    {{{6, 23}, Fill::special}},
                    attributes,
