@@ -90,7 +90,7 @@ class Canvas {
   Range x_, y_;
 };
 
-constexpr double kBarWidth = 760, kBarHeight = 16, kNames = 270, kValues = 44, kBarTop = 20;
+constexpr double kBarWidth = 760, kBarHeight = 16, kNames = 310, kValues = 44, kBarTop = 20;
 
 // Where ratios lie beside the names.
 class BarCanvas {
