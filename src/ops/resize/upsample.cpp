@@ -2,13 +2,12 @@
 #include "ops/resize/upsample.h"
 
 #include <cmath>
+#include <limits>
 
 #include "base/check.h"
-#include "base/parallel.h"
 #include "ops/dispatch.h"
 #include "ops/kernels.h"
 #include "ops/resize/resize.h"
-#include "tensor/convert.h"
 
 namespace netcl {
 namespace {
@@ -19,21 +18,6 @@ constexpr const char* kPath = "ops/resize/upsample.cl";
 const char* name_of_op(bool bilinear) {
   return bilinear ? "upsample_bilinear" : "upsample_nearest";
 }
-
-bool aligned(bool bilinear, const Attributes& attributes) {
-  return bilinear && attributes.flag("align_corners");
-}
-
-// The images on both sides: of the forward op's input and of its output.
-struct Images {
-  std::int64_t planes;
-  ResizeAxis rows, columns;
-
-  Images(const Shape& x, const Shape& y, bool bilinear, const Attributes& attributes)
-      : planes(x[0] * x[1]),
-        rows{x[2], y[2], bilinear, aligned(bilinear, attributes)},
-        columns{x[3], y[3], bilinear, aligned(bilinear, attributes)} {}
-};
 
 // The shape with other sizes of the last two axes; `attribute` has them.
 std::vector<TensorSpec> infer(const OpSpec& spec, const char* attribute) {
@@ -89,7 +73,7 @@ void for_pairs(const Shape& x, const Shape& y, bool bilinear, bool align, F&& f)
 void reference(RefCall& call, bool bilinear) {
   const auto& x = call.inputs[0];
   auto& y = call.outputs[0];
-  for_pairs(x.shape, y.shape, bilinear, aligned(bilinear, call.attributes),
+  for_pairs(x.shape, y.shape, bilinear, is_aligned(bilinear, call.attributes),
             [&](std::size_t from, std::size_t to, double weight) {
               y.values[to] += weight * x.values[from];
             });
@@ -98,107 +82,18 @@ void reference(RefCall& call, bool bilinear) {
 void reference_backward(RefCall& call, bool bilinear) {
   const auto& dy = call.inputs[0];
   auto& dx = call.outputs[0];
-  for_pairs(dx.shape, dy.shape, bilinear, aligned(bilinear, call.attributes),
+  for_pairs(dx.shape, dy.shape, bilinear, is_aligned(bilinear, call.attributes),
             [&](std::size_t from, std::size_t to, double weight) {
               dx.values[from] += weight * dy.values[to];
             });
 }
 
-// ---- CPU backend
-
-template <class V>
-struct Blend {
-  std::int64_t low, high;
-  V rest;
-  Blend(const ResizeAxis& axis, std::int64_t o) {
-    const auto at = axis.scaled(o);
-    low = at / axis.divisor();
-    high = axis.bilinear ? std::min(low + 1, axis.from - 1) : low;
-    rest = axis.bilinear ? V(at - low * axis.divisor()) / V(axis.divisor()) : V(0);
-  }
-};
-
-// `columns` are those of all outputs of a row, found once for all rows.
-template <class T, class V>
-void resize_row(const T* plane, const Images& images, const std::vector<Blend<V>>& columns,
-                std::int64_t oh, T* y) {
-  const Blend<V> row(images.rows, oh);
-  const auto W = images.columns.from;
-  const auto load = [&](std::int64_t h, std::int64_t w) {
-    return convert_element<V>(plane[h * W + w]);
-  };
-  for (std::int64_t ow = 0; ow < images.columns.to; ++ow) {
-    const auto& column = columns[static_cast<std::size_t>(ow)];
-    if (!images.rows.bilinear) {
-      y[ow] = plane[row.low * W + column.low];
-      continue;
-    }
-    const V left = V(1) - column.rest;
-    const V top = load(row.low, column.low) * left + load(row.low, column.high) * column.rest;
-    const V bottom = load(row.high, column.low) * left + load(row.high, column.high) * column.rest;
-    y[ow] = convert_element<T>(top * (V(1) - row.rest) + bottom * row.rest);
-  }
-}
-
-template <class T, class V>
-void gather_row(const T* plane, const Images& images, std::int64_t h, T* dx) {
-  const auto& [planes, rows, columns] = images;
-  for (std::int64_t w = 0; w < columns.from; ++w) {
-    V sum = 0;
-    for (auto oh = rows.first(h); oh <= rows.last(h); ++oh) {
-      const V wh = rows.weight<V>(oh, h);
-      if (wh == V(0)) continue;
-      for (auto ow = columns.first(w); ow <= columns.last(w); ++ow)
-        if (const V ww = columns.weight<V>(ow, w); ww != V(0))
-          sum += wh * ww * convert_element<V>(plane[oh * columns.to + ow]);
-    }
-    dx[w] = convert_element<T>(sum);
-  }
-}
-
-void host(const OpCall& call, bool bilinear, bool is_backward) {
-  const auto &in = call.inputs[0], &out = call.outputs[0];
-  const Images images(is_backward ? out.shape() : in.shape(),
-                      is_backward ? in.shape() : out.shape(), bilinear, call.attributes);
-  const auto rows = out.shape()[2], width = out.shape()[3];
-  visit_dtype(in.dtype(), [&]<class T>(T) {
-    using V = std::conditional_t<std::is_same_v<T, double>, double, float>;
-    const auto* from = static_cast<const T*>(in.host_data());
-    auto* to = static_cast<T*>(out.host_data());
-    std::vector<Blend<V>> columns;
-    for (std::int64_t ow = 0; ow < images.columns.to; ++ow)
-      columns.emplace_back(images.columns, ow);
-    parallel_for(images.planes * rows, 1 + 8192 / width, [&](std::int64_t begin, std::int64_t end) {
-      for (auto row = begin; row < end; ++row) {
-        const auto* plane = from + row / rows * in.shape()[2] * in.shape()[3];
-        if (is_backward)
-          gather_row<T, V>(plane, images, row % rows, to + row * width);
-        else
-          resize_row<T, V>(plane, images, columns, row % rows, to + row * width);
-      }
-    });
-  });
-}
-
 // ---- OpenCL
-
-// Whether everything that the kernels compute fits an int.
-bool fits_int(const Shape& x, const Shape& y) {
-  const auto axis = [](std::int64_t from, std::int64_t to) {
-    return 2 * (from + 2) * (to + 2) <= INT32_MAX;
-  };
-  return x.numel() <= INT32_MAX && y.numel() <= INT32_MAX && axis(x[2], y[2]) && axis(x[3], y[3]);
-}
-
-std::string declines_int(const OpCall& call, const ExtendedDeviceProfile&) {
-  // The condition is the same in both directions.
-  return fits_int(call.inputs[0].shape(), call.outputs[0].shape()) ? "" : "positions need 64 bits";
-}
 
 void enqueue(const OpCall& call, bool bilinear, bool is_backward, bool narrow) {
   const auto &in = call.inputs[0], &out = call.outputs[0];
   const auto &x = (is_backward ? out : in).shape(), &y = (is_backward ? in : out).shape();
-  const bool align = aligned(bilinear, call.attributes);
+  const bool align = is_aligned(bilinear, call.attributes);
   const auto dtype = call.dtype();
   const auto kernel = op_kernel(
       call.queue,
@@ -223,17 +118,19 @@ std::vector<OpSample> samples(bool bilinear, bool is_backward) {
     Sizes x, size;
   };
   std::vector<Row> rows = {
-      {{1, 1, 1, 1}, {1, 1}},     {{1, 1, 1, 1}, {3, 2}},     {{1, 1, 2, 2}, {4, 4}},
-      {{2, 3, 4, 5}, {8, 10}},    {{2, 3, 4, 5}, {4, 5}},     {{2, 3, 4, 5}, {7, 11}},
-      {{1, 2, 8, 8}, {3, 5}},     {{1, 2, 8, 8}, {1, 1}},     {{1, 2, 7, 1}, {3, 9}},
-      {{1, 2, 1, 7}, {9, 3}},     {{3, 1, 13, 17}, {26, 34}}, {{1, 1, 17, 13}, {5, 31}},
-      {{0, 3, 4, 4}, {8, 8}},     {{2, 0, 4, 4}, {8, 8}},     {{1, 3, 33, 31}, {65, 29}},
-      {{1, 1, 3, 100}, {100, 3}}, {{1, 1, 2, 2}, {3, 3}},     {{1, 1, 3, 3}, {2, 2}},
-      {{1, 1, 5, 1}, {1, 5}},     {{1, 3, 7, 7}, {15, 13}},   {{2, 1, 15, 16}, {17, 31}},
-      {{1, 2, 16, 15}, {8, 5}},   {{1, 1, 1, 33}, {1, 65}},   {{1, 1, 65, 1}, {33, 1}},
-      {{1, 17, 2, 3}, {4, 3}},    {{5, 3, 2, 2}, {2, 5}},     {{1, 1, 3, 5}, {9, 5}},
-      {{1, 1, 5, 3}, {5, 12}},    {{1, 2, 6, 6}, {2, 3}},     {{0, 0, 2, 2}, {3, 3}},
-      {{1, 1, 2, 257}, {3, 17}},  {{3, 2, 4, 4}, {16, 1}}};
+      {{1, 1, 1, 1}, {1, 1}},     {{1, 1, 1, 1}, {3, 2}},      {{1, 1, 2, 2}, {4, 4}},
+      {{2, 3, 4, 5}, {8, 10}},    {{2, 3, 4, 5}, {4, 5}},      {{2, 3, 4, 5}, {7, 11}},
+      {{1, 2, 8, 8}, {3, 5}},     {{1, 2, 8, 8}, {1, 1}},      {{1, 2, 7, 1}, {3, 9}},
+      {{1, 2, 1, 7}, {9, 3}},     {{3, 1, 13, 17}, {26, 34}},  {{1, 1, 17, 13}, {5, 31}},
+      {{0, 3, 4, 4}, {8, 8}},     {{2, 0, 4, 4}, {8, 8}},      {{1, 3, 33, 31}, {65, 29}},
+      {{1, 1, 3, 100}, {100, 3}}, {{1, 1, 2, 2}, {3, 3}},      {{1, 1, 3, 3}, {2, 2}},
+      {{1, 1, 5, 1}, {1, 5}},     {{1, 3, 7, 7}, {15, 13}},    {{2, 1, 15, 16}, {17, 31}},
+      {{1, 2, 16, 15}, {8, 5}},   {{1, 1, 1, 33}, {1, 65}},    {{1, 1, 65, 1}, {33, 1}},
+      {{1, 17, 2, 3}, {4, 3}},    {{5, 3, 2, 2}, {2, 5}},      {{1, 1, 3, 5}, {9, 5}},
+      {{1, 1, 5, 3}, {5, 12}},    {{1, 2, 6, 6}, {2, 3}},      {{0, 0, 2, 2}, {3, 3}},
+      {{1, 1, 2, 257}, {3, 17}},  {{3, 2, 4, 4}, {16, 1}},     {{1, 1, 3, 700}, {6, 1400}},
+      {{1, 1, 2, 700}, {3, 801}}, {{1, 1, 2, 1300}, {2, 700}}, {{1, 1, 2, 3}, {2, 1900}},
+      {{6, 3, 9, 20}, {18, 40}}};
   std::vector<OpSample> all;
   for (const auto& row : rows)
     for (int align = 0; align <= (bilinear ? 1 : 0); ++align) {
@@ -245,6 +142,19 @@ std::vector<OpSample> samples(bool bilinear, bool is_backward) {
       if (bilinear) sample.attributes.set("align_corners", align != 0);
       all.push_back(std::move(sample));
     }
+  if (is_backward) return all;
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const std::vector<double> values = {1, 2,  kInfinity, 3,  4,  5, 6, 7, NAN, 8,
+                                      9, 10, 0,         -1, -2, 3, 5, 7, 9,   -kInfinity};
+  for (const Sizes& size : {Sizes{26, 34}, Sizes{17, 21}, Sizes{5, 7}}) {
+    OpSample sample{fmt::format("special_to_{}", join(size, "x")),
+                    {{{1, 2, 13, 17}, Fill::values, 0, 0, {}, values}}};
+    sample.gradient = false;
+    sample.dtypes = kFloats;
+    sample.attributes.set("size", size);
+    if (bilinear) sample.attributes.set("align_corners", false);
+    all.push_back(std::move(sample));
+  }
   return all;
 }
 
@@ -253,11 +163,12 @@ OpDef make(bool bilinear, bool is_backward) {
   op.name = std::string(name_of_op(bilinear)) + (is_backward ? "_backward" : "");
   op.dtypes = kFloats;
   op.infer = [](const OpSpec& spec) { return infer(spec, "size"); };
-  op.host = [=](const OpCall& call) { host(call, bilinear, is_backward); };
-  op.variants = {{.name = is_backward ? "upsample_backward.per_element" : "upsample.per_element",
+  op.host = [=](const OpCall& call) { host_upsample(call, bilinear, is_backward); };
+  op.variants = {upsample_rows_variant(bilinear, is_backward),
+                 {.name = is_backward ? "upsample_backward.per_element" : "upsample.per_element",
                   .kernel = "",
                   .path = kPath,
-                  .declines = declines_int,
+                  .declines = declines_wide_positions,
                   .run = [=](const OpCall& call,
                              const VariantRun&) { enqueue(call, bilinear, is_backward, true); }},
                  {.name = is_backward ? "upsample_backward.wide" : "upsample.wide",

@@ -1,9 +1,12 @@
-// Where an output row (or column) of a resized image reads, exactly, in integers: rounding of
-// scaled positions would otherwise differ between devices and fail on large images.
+// What the parts of resizing share. Where an output row (or column) of a resized image reads,
+// exactly, in integers: rounding of scaled positions would otherwise differ between devices and
+// fail on large images.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+
+#include "ops/op.h"
 
 namespace netcl {
 
@@ -38,5 +41,31 @@ struct ResizeAxis {
     return (whole == i ? V(1) - rest : V(0)) + (next == i ? rest : V(0));
   }
 };
+
+inline bool is_aligned(bool bilinear, const Attributes& attributes) {
+  return bilinear && attributes.flag("align_corners");
+}
+
+// The images on both sides: of the forward op's input and of its output.
+struct ResizedImages {
+  std::int64_t planes;
+  ResizeAxis rows, columns;
+
+  ResizedImages(const Shape& x, const Shape& y, bool bilinear, const Attributes& attributes)
+      : planes(x[0] * x[1]),
+        rows{x[2], y[2], bilinear, is_aligned(bilinear, attributes)},
+        columns{x[3], y[3], bilinear, is_aligned(bilinear, attributes)} {}
+  static ResizedImages of(const OpCall& call, bool bilinear, bool is_backward) {
+    const auto &in = call.inputs[0].shape(), &out = call.outputs[0].shape();
+    return {is_backward ? out : in, is_backward ? in : out, bilinear, call.attributes};
+  }
+};
+
+// "" where everything that the kernels compute fits an int.
+std::string declines_wide_positions(const OpCall& call, const ExtendedDeviceProfile& profile);
+
+void host_upsample(const OpCall& call, bool bilinear, bool is_backward);
+// For CPUs, by rows.
+OpVariant upsample_rows_variant(bool bilinear, bool is_backward);
 
 }  // namespace netcl
