@@ -385,7 +385,7 @@ OpDef forward_op() {
   groups.run = [](const OpCall& call, const VariantRun&) { run_groups(call); };
   OpVariant rows{"attention.rows", "ROWWISE_ITEM", kForward};
   rows.run = [](const OpCall& call, const VariantRun&) { run_rows(call); };
-  op.variants = {attention_tiles(), rows, groups};
+  op.variants = {attention_few(), attention_tiles(), rows, groups};
   op.problem = [](const OpCall& call) {
     const auto plan = plan_attention(call);
     return KernelProblem{"rowwise", {Shape{plan.batches * plan.L, plan.S, 1}}, call.dtype(), {}};

@@ -87,3 +87,21 @@ ACC mask_scores(local ACC* score, int keys, global const M* mask, long l, long s
   }
   return largest_lane(top);
 }
+
+// Scores whose largest is `largest` become weights. `top` and `total` are those of all keys so far;
+// sums up to now are to be multiplied by `shrink`.
+#define WEIGH(score, keys, largest, top, total, shrink)                                   \
+  {                                                                                       \
+    const ACC above = LARGER(largest, top);                                               \
+    /* A row that has seen nothing has no largest score: exp(-inf + inf) would be NaN. */ \
+    const ACC base = above == -INFINITY ? (ACC)0 : above;                                 \
+    shrink = exp_vector((ACCV)(top - base)).s0;                                           \
+    ACCV all = (ACCV)(0);                                                                 \
+    for (int s = 0; s < (keys); s += VEC) {                                               \
+      const ACCV weight = exp_vector(LOAD_LOCAL((score) + s) - base);                     \
+      STORE_LOCAL(weight, (score) + s);                                                   \
+      all += weight;                                                                      \
+    }                                                                                     \
+    top = above;                                                                          \
+    total = total * shrink + sum_lanes(all);                                              \
+  }

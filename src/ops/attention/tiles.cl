@@ -81,19 +81,7 @@ __attribute__((reqd_work_group_size(1, 1, 1))) __kernel void attention_tiles(
       for (int i = 0; i < rows; ++i) {
         const ACC top =
             mask_scores(weights + i * SCORE_PITCH, keys, mask, from + first + i, start, sm);
-        const ACC above = LARGER(top, tops[first + i]);
-        // A row that has seen nothing yet has no largest score: exp(-inf + inf) would be NaN.
-        const ACC base = above == -INFINITY ? (ACC)0 : above;
-        shrink[i] = exp_vector((ACCV)(tops[first + i] - base)).s0;
-        ACCV total = (ACCV)(0);
-        for (int s = 0; s < keys; s += VEC) {
-          local ACC* score = weights + i * SCORE_PITCH + s;
-          const ACCV weight = exp_vector(LOAD_LOCAL(score) - base);
-          STORE_LOCAL(weight, score);
-          total += weight;
-        }
-        tops[first + i] = above;
-        totals[first + i] = totals[first + i] * shrink[i] + sum_lanes(total);
+        WEIGH(weights + i * SCORE_PITCH, keys, top, tops[first + i], totals[first + i], shrink[i]);
       }
       for (int c = 0; c < columns; c += NR) {
         local ACC* to = sums + first * columns + c;

@@ -7,12 +7,15 @@
 #include "ops/panels.h"
 #include "ops/parameters.h"
 #include "ops/softmax/rows.h"
+#include "ops/vector_lanes.h"
 
 namespace netcl {
 namespace {
 
-constexpr const char* kForward = "ops/attention/tiles.cl";
+constexpr const char* kTiles = "ops/attention/tiles.cl";
+constexpr const char* kFew = "ops/attention/few.cl";
 constexpr std::int64_t kMostKeys = 256, kMostRows = 256;
+constexpr std::int64_t kFewRows = 3, kFewKeys = 64, kFewVectors = 8;
 constexpr std::int64_t kItemsPerCore = 8;
 constexpr std::int64_t kFewestTiles = 4;  // of a work-item: k is made panels for them
 constexpr std::int64_t kLeastRoom = 64 << 10, kMostRoom = 512 << 10;  // bytes
@@ -75,47 +78,103 @@ std::string declines(const OpCall& call, const ExtendedDeviceProfile& profile) {
              : fmt::format("rows of {} and {} elements leave no room for a tile", plan.E, plan.F);
 }
 
-void run_forward(const OpCall& call) {
+// What kernels are compiled for.
+std::int64_t code_of(const AttentionPlan& plan, DType dtype) {
+  return (static_cast<std::int64_t>(dtype) * 4 + plan.mask_kind()) * 2 + (plan.causal ? 1 : 0);
+}
+std::string prologue(const AttentionPlan& plan, const PanelTile& tile, std::int64_t pitch,
+                     DType dtype, const ExtendedDeviceProfile& profile) {
+  return t_and_acc(dtype) + tile.defines(dtype) + lane_macros(dtype, tile.vec) +
+         type_macros("M", plan.mask ? plan.mask.dtype() : dtype) +
+         define("MASK", plan.mask_kind()) + define("CAUSAL", plan.causal ? 1 : 0) +
+         define("SCORE_PITCH", pitch) + define("ROOM", room_of(compute_dtype(dtype), profile));
+}
+
+// The arguments that the kernels have in common. They point into this.
+struct ForwardArgs {
+  Long8 sizes, strides;
+  OpArgs args;
+
+  ForwardArgs(const OpCall& call, const AttentionPlan& plan)
+      : sizes(plan.sizes()), strides(plan.strides()) {
+    args.tensor(call.inputs[0])
+        .tensor(call.inputs[1])
+        .tensor(call.inputs[2])
+        .tensor(plan.mask ? plan.mask : call.inputs[0])
+        .tensor(call.outputs[0])
+        .tensor(call.outputs[1])
+        .by_value(sizes.values.data(), sizeof sizes.values / 2)
+        .by_value(strides.values.data(), sizeof strides.values / 2)
+        .value(plan.inner)
+        .number(plan.scale, call.dtype());
+  }
+  ForwardArgs(const ForwardArgs&) = delete;
+};
+
+void run_tiles(const OpCall& call) {
   const auto& profile = device_profile(call.queue);
   const auto plan = plan_attention(call);
-  const auto dtype = call.dtype(), acc = compute_dtype(dtype);
+  const auto dtype = call.dtype();
   const auto tile = tile_of(plan, dtype, profile);
-  const Cut cut(plan, tile, acc, profile);
-  const KernelKey key(
-      kForward, "attention_tiles",
-      {static_cast<std::int64_t>(dtype), plan.mask_kind(), plan.causal ? 1 : 0, tile.bits()});
-  const auto kernel = op_kernel(call.queue, key, [&] {
-    return t_and_acc(dtype) + tile.defines(dtype) + lane_macros(dtype, tile.vec) +
-           type_macros("M", plan.mask ? plan.mask.dtype() : dtype) +
-           define("MASK", plan.mask_kind()) + define("CAUSAL", plan.causal ? 1 : 0) +
-           define("SCORE_PITCH", score_pitch(tile)) + define("ROOM", room_of(acc, profile));
-  });
-  const Long8 sizes = plan.sizes(), strides = plan.strides();
+  const Cut cut(plan, tile, compute_dtype(dtype), profile);
+  const KernelKey key(kTiles, "attention_tiles", {code_of(plan, dtype), tile.bits()});
+  const auto kernel = op_kernel(
+      call.queue, key, [&] { return prologue(plan, tile, score_pitch(tile), dtype, profile); });
   alignas(32) const std::array<std::int32_t, 8> shares{static_cast<std::int32_t>(cut.rows),
                                                        static_cast<std::int32_t>(cut.block),
                                                        static_cast<std::int32_t>(cut.pitch)};
-  OpArgs args;
-  args.tensor(call.inputs[0])
-      .tensor(call.inputs[1])
-      .tensor(call.inputs[2])
-      .tensor(plan.mask ? plan.mask : call.inputs[0])
-      .tensor(call.outputs[0])
-      .tensor(call.outputs[1])
-      .by_value(sizes.values.data(), sizeof sizes.values / 2)
-      .by_value(strides.values.data(), sizeof strides.values / 2)
-      .value(plan.inner)
-      .number(plan.scale, dtype)
-      .by_value(shares.data(), sizeof shares)
+  ForwardArgs common(call, plan);
+  common.args.by_value(shares.data(), sizeof shares)
       .enqueue(call.queue, kernel,
                {static_cast<std::int64_t>(ceil_div(plan.L, cut.rows)), plan.batches}, {1, 1});
 }
 
+// ---- few queries
+
+std::string too_many(const OpCall& call, const ExtendedDeviceProfile& profile) {
+  if (!profile.is_cpu) return "for CPUs";
+  const auto plan = plan_attention(call);
+  const auto acc = compute_dtype(call.dtype());
+  const auto vec = unit_lanes(profile, acc);
+  if (plan.L > kFewRows) return fmt::format("{} queries share their keys", plan.L);
+  if (plan.S == 0 || vec < 4 || plan.E < vec || plan.F < vec)
+    return fmt::format("rows of {} and {} elements are shorter than a vector", plan.E, plan.F);
+  const auto group = kFewVectors * vec;
+  return kFewRows * (up_to(plan.E, vec) + up_to(plan.F, group)) > room_of(acc, profile)
+             ? fmt::format("rows of {} and {} elements leave no room", plan.E, plan.F)
+             : std::string();
+}
+
+void run_few(const OpCall& call) {
+  const auto& profile = device_profile(call.queue);
+  const auto plan = plan_attention(call);
+  const auto dtype = call.dtype();
+  const auto vec = unit_lanes(profile, compute_dtype(dtype));
+  // Of v's columns at a time: all that the registers hold, and few that are computed twice.
+  const auto all = static_cast<std::int64_t>(ceil_div(plan.F, vec));
+  const auto vectors = static_cast<std::int64_t>(
+      ceil_div(all, static_cast<std::int64_t>(ceil_div(all, kFewVectors))));
+  const KernelKey key(kFew, "attention_few", {code_of(plan, dtype), vec, vectors});
+  const auto kernel = op_kernel(call.queue, key, [&] {
+    return prologue(plan, {1, 1, vec}, kFewKeys + vec, dtype, profile) +
+           define("FEW_ROWS", kFewRows) + define("FEW_VECTORS", vectors) + define("KEYS", kFewKeys);
+  });
+  ForwardArgs(call, plan).args.enqueue(call.queue, kernel, {1, plan.batches}, {1, 1});
+}
+
 }  // namespace
 
+OpVariant attention_few() {
+  OpVariant few{"attention.few", "ROWWISE_ITEM", kFew};
+  few.declines = too_many;
+  few.run = [](const OpCall& call, const VariantRun&) { run_few(call); };
+  return few;
+}
+
 OpVariant attention_tiles() {
-  OpVariant tiles{"attention.tiles", "ROWWISE_ITEM", kForward};
+  OpVariant tiles{"attention.tiles", "ROWWISE_ITEM", kTiles};
   tiles.declines = declines;
-  tiles.run = [](const OpCall& call, const VariantRun&) { run_forward(call); };
+  tiles.run = [](const OpCall& call, const VariantRun&) { run_tiles(call); };
   return tiles;
 }
 
