@@ -1,6 +1,7 @@
-// Sums, products, largest and smallest of x (outer, reduced, inner) in vectors, for CPUs, where x
-// is floating. The kernels are those of reduce.cl with one more number:
-//   reduce_rows     inner = 1: a work-item owns `block` rows, or a part of one
+// Sums, products, largest and smallest of x (outer, reduced, inner) in vectors, for CPUs, where
+// elements are as long as sums. The kernels are those of reduce.cl with one more number:
+//   reduce_rows     inner = 1: a work-item owns `block` rows, or a part of one; short ones VEC at
+//                   a time
 //   reduce_columns  inner > 1: a work-item owns a part of up to STRIP neighbouring results; with
 //                   few of them, `joined` rows are taken as one
 // Defines: those of reduce.cl and of row_macros (ops/softmax/rows.h), STRIP.
@@ -9,6 +10,7 @@
 #include "ops/softmax/vectors.cl"
 
 #define BLOCK 128
+#define SHORT (16 * VEC)  // rows that are put together to vectors of results
 // As PUSH, for vectors.
 #if defined(KIND_MAX)
 #define PUSHV(s, v) ((((s) != (s)) | ((s) > (v))) ? (s) : (v))
@@ -63,6 +65,43 @@ ACC reduce_run(__global const T* x, long n) {
   return fold_lanes(total);
 }
 
+// VEC rows of n elements, lane l that of row l: short ones a lane each, others as vectors of which
+// pairs of neighbouring lanes are joined until each has one left.
+ACCV reduce_short(__global const T* x, long n) {
+  const ACCV start = (ACCV)(IDENTITY);
+  if (n < VEC) {
+    ACCV s = start;
+    for (long i = 0; i < n; ++i) {
+      const ACCV v = LOAD_ROWS(x + i, n);
+      s = PUSHV(s, v);
+    }
+    return s;
+  }
+  ACCV s[VEC];
+#pragma unroll
+  for (int r = 0; r < VEC; ++r) {
+    __global const T* xs = x + r * n;
+    ACCV all = start;
+    for (long i = 0; i + VEC <= n; i += VEC) all = PUSHV(all, LOADV(xs, i));
+    if (HAS_REST) {
+      const ACCV rest = last_lanes(LOADV(xs, REST), start, n % VEC);
+      all = PUSHV(all, rest);
+    }
+    s[r] = all;
+  }
+#pragma unroll
+  for (int left = VEC / 2; left > 0; left /= 2) {
+#pragma unroll
+    for (int r = 0; r < left; ++r) {
+      ACCV even, odd;
+      even.lo = s[2 * r].even, even.hi = s[2 * r + 1].even;
+      odd.lo = s[2 * r].odd, odd.hi = s[2 * r + 1].odd;
+      s[r] = PUSHV(even, odd);
+    }
+  }
+  return s[0];
+}
+
 __kernel void reduce_rows(__global const T* x, __global Y* y, __global STATE* states, long8 at,
                           long outer, long reduced, long parts, ACC correction, long block) {
   x += at.s0, y += at.s1;
@@ -73,7 +112,14 @@ __kernel void reduce_rows(__global const T* x, __global Y* y, __global STATE* st
     states[id] = reduce_run(x + id / parts * reduced + first, last - first);
     return;
   }
-  FOR_BLOCK(outer) {
+  BLOCK_OF(outer);
+  if (reduced > 0 && reduced < SHORT)
+    for (; row + VEC <= last_row; row += VEC) {
+      const ACCV s = reduce_short(x + row * reduced, reduced);
+      const ACCV all = FINISH(s, reduced, correction);
+      STOREV(y, row, all);
+    }
+  for (; row < last_row; ++row) {
     const STATE s = reduce_run(x + row * reduced, reduced);
     STORE_Y(y, row, FINISH(s, reduced, correction));
   }

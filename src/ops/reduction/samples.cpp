@@ -72,7 +72,25 @@ std::vector<OpSample> integer_products(const ReductionInfo& info) {
 
 std::vector<OpSample> special_samples(const ReductionInfo& info) {
   std::vector<OpSample> samples{special_rows(info)};
+  // Whole vectors of neighbours and a part of one, with rows that are and are not taken together.
+  auto columns = special_rows(info);
+  columns.id = "special_columns";
+  SampleInput neighbours{{19, 41}, Fill::values};
+  for (std::size_t i = 0; i < 19; ++i)
+    for (std::size_t j = 0; j < 41; ++j)
+      neighbours.values.push_back(columns.inputs[0].values[j % 9 * 4 + (i + j) % 4]);
+  columns.inputs[0] = neighbours;
+  columns.attributes = attributes_of(info, {0}, false);
+  samples.push_back(columns);
   if (info.needs_elements()) {
+    samples.push_back({"ties_between",
+                       {{{3, 37, 83}, Fill::integers, -2, 2}},
+                       attributes_of(info, {1}, false),
+                       false});
+    samples.push_back({"ties_of_few",
+                       {{{53, 9}, Fill::integers, -2, 2}},
+                       attributes_of(info, {1}, false),
+                       false});
     samples.push_back(
         {"special", {{{7, 41}, Fill::special}}, attributes_of(info, {1}, false), false, kFloats});
     samples.push_back(
@@ -103,7 +121,7 @@ std::vector<OpSample> special_samples(const ReductionInfo& info) {
 
 // The machinery is the same for all kinds; these try it on larger arrays too.
 bool tries_large(const ReductionInfo& info) {
-  return info.kind == K::sum || info.kind == K::argmax;
+  return info.kind == K::sum || info.is_arg() || info.kind == K::var || info.kind == K::logsumexp;
 }
 
 struct Form {
@@ -128,6 +146,7 @@ std::vector<Form> forms_of(const ReductionInfo& info) {
                              {{63}, {0}},
                              {{255}, {0}},
                              {{257}, {0}},
+                             {{37, 29}, {1}},
                              {{33, 2}, {0}},
                              {{300, 7}, {1}},
                              {{700, 2}, {1}, true},
@@ -138,7 +157,12 @@ std::vector<Form> forms_of(const ReductionInfo& info) {
                              {{3, 1, 4, 1, 5}, {2}},
                              {{2, 2, 2, 2, 2, 3}, {3}}});
   if (tries_large(info))
-    forms.insert(forms.end(), {{{70'001}, {0}}, {{2, 700, 16}, {1}}, {{1, 9000, 3}, {1}}});
+    forms.insert(forms.end(), {{{70'001}, {0}},
+                               {{2, 9001}, {1}},
+                               {{2, 700, 16}, {1}},
+                               {{1, 9000, 3}, {1}},
+                               {{1, 2050, 37}, {1}},
+                               {{3, 600}, {0}}});
   if (!info.is_arg())
     forms.insert(forms.end(), {{{}, {}},
                                {{}, {}, true},
@@ -163,6 +187,9 @@ std::vector<OpSample> reduction_samples(const ReductionInfo& info) {
     if (info.kind == K::prod && form.shape.numel() > 2000)
       sample.inputs[0].low = 0.9995, sample.inputs[0].high = 1.0005;
     if (info.kind == K::prod) sample.dtypes = kFloats;
+    // The reference takes a mean of that many in one order: in double it is no better than others.
+    if (info.kind == K::var && form.shape.numel() > 20'000)
+      sample.dtypes = {DType::float32, DType::float16};
     samples.push_back(std::move(sample));
   }
   for (auto& sample : special_samples(info)) samples.push_back(std::move(sample));

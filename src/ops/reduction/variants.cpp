@@ -1,6 +1,7 @@
 // The four ways to reduce on an OpenCL device.
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "ops/kernels.h"
 #include "ops/reduction/reduction.h"
@@ -11,6 +12,7 @@ namespace {
 
 constexpr const char* kPath = "ops/reduction/reduce.cl";
 constexpr const char* kVectorPath = "ops/reduction/reduce_vectors.cl";
+constexpr const char* kStatePath = "ops/reduction/state_vectors.cl";
 constexpr std::int64_t kGroup = 256;           // items of a work-group, at most
 constexpr std::int64_t kLanes = 16;            // accumulators of a work-item on a CPU
 constexpr std::int64_t kSideBySide = 32;       // results that a warp of a GPU reads together
@@ -40,6 +42,13 @@ class Reduce {
         x_(plan_.order.empty() ? call.inputs[0] : call.inputs[0].permute(plan_.order).contiguous()),
         y_(call.outputs[0]) {}
 
+  // Neighbours that do not fill a vector of states: rows one behind the other.
+  void line_up() {
+    if (!states_in_vectors() || plan_.inner == 1 || plan_.inner >= vec()) return;
+    x_ = x_.reshape({plan_.outer, plan_.reduced, plan_.inner}).permute({0, 2, 1}).contiguous();
+    plan_.outer *= std::exchange(plan_.inner, 1);
+  }
+
   const ReductionPlan& plan() const { return plan_; }
 
   void sequential() const {
@@ -65,7 +74,8 @@ class Reduce {
   }
 
   void chunks(std::int64_t units) const {
-    if (in_vectors()) return plan_.inner == 1 ? row_vectors(units) : column_vectors(units);
+    if (in_vectors() || states_in_vectors())
+      return plan_.inner == 1 ? row_vectors(units) : column_vectors(units);
     const bool rows = plan_.inner == 1;
     const bool cpu = device_profile(call_.queue).is_cpu;
     const auto strips = static_cast<std::int64_t>(ceil_div(plan_.inner, lanes()));
@@ -90,12 +100,17 @@ class Reduce {
  private:
   std::int64_t lanes() const { return device_profile(call_.queue).is_cpu ? kLanes : 1; }
 
-  // Kinds whose state is one number, of floating elements.
-  bool in_vectors() const {
+  bool has_one_number() const {  // as its state
     const auto kind = info_.kind;
-    return is_floating(x_.dtype()) && device_profile(call_.queue).is_cpu && !info_.is_arg() &&
-           kind != ReductionKind::var && kind != ReductionKind::logsumexp;
+    return !info_.is_arg() && kind != ReductionKind::var && kind != ReductionKind::logsumexp;
   }
+  // Sums of integers are longer than their elements.
+  bool in_vectors() const {
+    return device_profile(call_.queue).is_cpu && has_one_number() &&
+           (is_floating(x_.dtype()) || info_.needs_elements());
+  }
+  bool states_in_vectors() const { return device_profile(call_.queue).is_cpu && !has_one_number(); }
+  std::int64_t vec() const { return row_lanes(x_.dtype(), device_profile(call_.queue)); }
 
   // How many items share one of `owners` amounts of work, of so many elements each.
   static std::int64_t shares(std::int64_t units, std::int64_t owners, std::int64_t elements) {
@@ -120,14 +135,15 @@ class Reduce {
   }
 
   void column_vectors(std::int64_t units) const {
-    const auto joined = plan_.inner * kJoined <= kStrip ? kJoined : 1;
+    const bool states_too = states_in_vectors();
+    const auto joined = !states_too && plan_.inner * kJoined <= kStrip ? kJoined : 1;
     const auto strips = joined > 1 ? 1 : static_cast<std::int64_t>(ceil_div(plan_.inner, kStrip));
     const auto parts = shares(units, plan_.outer * strips,
                               plan_.reduced * std::min<std::int64_t>(plan_.inner, kStrip));
     const auto states = states_of(parts);
     auto args = OpArgs().tensor(x_).tensor(y_).tensor(states);
     sizes(args).value(plan_.inner).value(parts);
-    finished(args).value(joined);
+    finished(args).value(states_too ? strips : joined);
     enqueue(args, vector_kernel_of("reduce_columns"), plan_.outer * strips * parts, 1);
     if (parts > 1) combine(states, parts);
   }
@@ -135,11 +151,12 @@ class Reduce {
   KernelPtr vector_kernel_of(const char* name) const {
     const auto dtype = x_.dtype();
     return op_kernel(call_.queue,
-                     {kVectorPath,
+                     {states_in_vectors() ? kStatePath : kVectorPath,
                       name,
                       {static_cast<std::int64_t>(info_.kind), static_cast<std::int64_t>(dtype)}},
                      [&] {
                        return prologue(dtype) + row_macros(dtype, device_profile(call_.queue)) +
+                              (is_floating(dtype) ? define("FLOATING", 1) : "") +
                               define("STRIP", kStrip);
                      });
   }
@@ -188,8 +205,8 @@ class Reduce {
 
   const ReductionInfo& info_;
   const OpCall& call_;
-  const ReductionPlan plan_;
-  const Tensor x_;
+  ReductionPlan plan_;
+  Tensor x_;
   const Tensor& y_;
 };
 
@@ -208,7 +225,9 @@ std::int64_t parts_of(const ReductionPlan& plan) {
 std::vector<OpVariant> reduction_variants(const ReductionInfo& info) {
   OpVariant chunked{"reduction.chunked", "REDUCTION_CHUNKED", kPath};
   chunked.run = [&info](const OpCall& call, const VariantRun&) {
-    Reduce(info, call).chunks(device_profile(call.queue).compute_units);
+    Reduce reduce(info, call);
+    reduce.line_up();
+    reduce.chunks(device_profile(call.queue).compute_units);
   };
   OpVariant parallel{"reduction.parallel", "REDUCTION_PARALLEL", kPath};
   parallel.run = [&info](const OpCall& call, const VariantRun& with) {
