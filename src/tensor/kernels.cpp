@@ -135,16 +135,6 @@ void enqueue_tiles(const Queue& queue, const std::shared_ptr<detail::KernelState
 
 }  // namespace
 
-void enqueue_copy_tiles(const Queue& queue, DType dtype, std::span<const LoopAxis> axes,
-                        const Buffer& to, std::int64_t to_offset, const Buffer& from,
-                        std::int64_t from_offset) {
-  const CopyTiles tiles(axes, 1);
-  const auto kernel = builtin_kernel(
-      queue, "tensor/kernels/copy_tiles.cl", "copy_tiles",
-      {fmt::format("T={}", opaque_type(dtype)), fmt::format("RUNS={}", tiles.runs ? 1 : 0)});
-  enqueue_tiles(queue, kernel, tiles, to, to_offset, from, from_offset);
-}
-
 void enqueue_cast_tiles(const Queue& queue, DType to_type, DType from_type,
                         std::span<const LoopAxis> axes, const Buffer& to, std::int64_t to_offset,
                         const Buffer& from, std::int64_t from_offset) {

@@ -31,12 +31,8 @@ void enqueue_copy(const Queue& queue, const ElementLaunch& launch, const KernelA
                   const Buffer& to, std::int64_t to_offset, const Buffer& from,
                   std::int64_t from_offset);
 
-// The same on CPUs, tile by tile; `axes` are outermost first, as plan_loops gives them.
-void enqueue_copy_tiles(const Queue& queue, DType dtype, std::span<const LoopAxis> axes,
-                        const Buffer& to, std::int64_t to_offset, const Buffer& from,
-                        std::int64_t from_offset);
-
-// The same for two dtypes.
+// Conversions on CPUs, tile by tile; `axes` are outermost first, as plan_loops gives them. Copies
+// without one: cpu_copies.h.
 void enqueue_cast_tiles(const Queue& queue, DType to_type, DType from_type,
                         std::span<const LoopAxis> axes, const Buffer& to, std::int64_t to_offset,
                         const Buffer& from, std::int64_t from_offset);

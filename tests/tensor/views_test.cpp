@@ -191,6 +191,66 @@ TEST(Views, ManyAxes) {
   });
 }
 
+// Whole tiles and rests of every kernel that copies, in every size of elements.
+TEST(Views, CopiesOfManyElementsMatchTheModel) {
+  struct Row {
+    Shape shape;
+    std::vector<std::int64_t> order;
+  };
+  const Row rows[] = {{{67, 131}, {1, 0}},
+                      {{64, 64}, {1, 0}},
+                      {{16, 257}, {1, 0}},
+                      {{3, 1400}, {1, 0}},
+                      {{1400, 5}, {1, 0}},
+                      {{9, 500}, {1, 0}},
+                      {{2, 13, 16, 17}, {0, 2, 3, 1}},
+                      {{2, 16, 17, 13}, {0, 3, 1, 2}},
+                      {{33, 7, 19}, {2, 1, 0}},
+                      {{4, 6, 8, 33}, {1, 2, 0, 3}},
+                      {{19, 2, 128}, {1, 0, 2}},
+                      {{5, 3, 7, 9, 11}, {3, 0, 4, 2, 1}}};
+  on_every_device([&](const Queue& queue) {
+    for (const auto dtype : {DType::float32, DType::int64, DType::float16, DType::uint8})
+      for (const auto& row : rows) {
+        auto numbers = HostArray(row.shape, DType::int32);
+        auto values = numbers.values<std::int32_t>();
+        for (std::size_t i = 0; i < values.size(); ++i)
+          values[i] = static_cast<std::int32_t>(i % 251);
+        const auto from = Tensor::from_host(queue, numbers).astype(dtype);
+        auto model = model_of(row.shape);
+        const auto inner = model.value;
+        std::vector<std::int64_t> sizes;
+        for (const auto axis : row.order) sizes.push_back(row.shape[axis]);
+        model = {Shape(sizes), [&, inner](const std::vector<std::int64_t>& index) {
+                   std::vector<std::int64_t> at(index.size());
+                   for (std::size_t i = 0; i < at.size(); ++i)
+                     at[static_cast<std::size_t>(row.order[i])] = index[i];
+                   return inner(at) % 251;
+                 }};
+        const auto view = from.permute(row.order);
+        expect_shows(view, model);
+        // A part of it, and into a part of something larger, which stays as it was around it.
+        const auto part = view.narrow(0, 1, view.size(0) - 1);
+        auto wider = view.shape().sizes();
+        ++wider.front(), wider.back() += 3;
+        const auto whole = Tensor::full(queue, Shape(wider), 7, dtype);
+        whole.narrow(0, 1, part.size(0)).narrow(-1, 2, view.size(-1)).copy_from(part);
+        expect_shows(whole, {Shape(wider), [&](std::vector<std::int64_t> index) {
+                               index.back() -= 2;
+                               const bool inside =
+                                   index.front() >= 1 && index.front() <= part.size(0) &&
+                                   index.back() >= 0 && index.back() < view.size(-1);
+                               return inside ? model.value(index) : 7;
+                             }});
+        // Into a view that is permuted itself.
+        const auto back = Tensor::full(queue, row.shape, 7, dtype);
+        back.permute(row.order).copy_from(view.contiguous());
+        EXPECT_EQ(back.to_vector<std::int64_t>(), from.to_vector<std::int64_t>());
+        if (testing::Test::HasFailure()) FAIL() << name_of(dtype) << " " << row.shape.to_string();
+      }
+  });
+}
+
 TEST(Views, BadRequestsNameTheRule) {
   on_every_device([](const Queue& queue) {
     const auto matrix = counting(queue, {4, 6});
