@@ -65,25 +65,19 @@ ACC reduce_run(__global const T* x, long n) {
   return fold_lanes(total);
 }
 
-// VEC rows of n elements, lane l that of row l: short ones a lane each, others as vectors of which
-// pairs of neighbouring lanes are joined until each has one left.
+// VEC rows of n elements, lane l that of row l: a vector per row, of which pairs of neighbouring
+// lanes are joined until one is left of each. Up to VEC elements behind the last row are read.
 ACCV reduce_short(__global const T* x, long n) {
   const ACCV start = (ACCV)(IDENTITY);
-  if (n < VEC) {
-    ACCV s = start;
-    for (long i = 0; i < n; ++i) {
-      const ACCV v = LOAD_ROWS(x + i, n);
-      s = PUSHV(s, v);
-    }
-    return s;
-  }
   ACCV s[VEC];
 #pragma unroll
   for (int r = 0; r < VEC; ++r) {
     __global const T* xs = x + r * n;
     ACCV all = start;
     for (long i = 0; i + VEC <= n; i += VEC) all = PUSHV(all, LOADV(xs, i));
-    if (HAS_REST) {
+    if (n < VEC)
+      all = first_lanes(LOADV(xs, 0), start, n);
+    else if (HAS_REST) {
       const ACCV rest = last_lanes(LOADV(xs, REST), start, n % VEC);
       all = PUSHV(all, rest);
     }
@@ -114,7 +108,7 @@ __kernel void reduce_rows(__global const T* x, __global Y* y, __global STATE* st
   }
   BLOCK_OF(outer);
   if (reduced > 0 && reduced < SHORT)
-    for (; row + VEC <= last_row; row += VEC) {
+    for (; row + VEC <= last_row && (outer - row - VEC) * reduced >= VEC; row += VEC) {
       const ACCV s = reduce_short(x + row * reduced, reduced);
       const ACCV all = FINISH(s, reduced, correction);
       STOREV(y, row, all);
