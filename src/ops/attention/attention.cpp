@@ -413,7 +413,7 @@ OpDef backward_op() {
   op.host = [](const OpCall& call) { on_host(call, [](const auto& host) { host.backward(); }); };
   OpVariant rows{"attention_backward.rows", "", kBackward};
   rows.run = [](const OpCall& call, const VariantRun&) { run_backward(call); };
-  op.variants = {rows};
+  op.variants = {attention_backward_tiles(), rows};
   op.samples = attention_backward_samples;
   op.tolerance = [](const OpSpec& spec) {
     const auto &q = spec.shape(0), &k = spec.shape(1);

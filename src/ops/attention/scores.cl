@@ -27,6 +27,55 @@ void store_row(global T* to, local const ACC* from, int n, ACC factor) {
   for (; i < n; ++i) STORE_T(to, i, from[i] * factor);
 }
 
+// `rows` rows of n elements as panels across columns, for `capacity` rows. Whether all are finite.
+bool pack_rows_of(local ACC* panels, global const T* from, int rows, int n, int capacity) {
+  ACCV odd = (ACCV)(0);
+  for (int c = 0; c < n; c += NR) {
+    local ACC* panel = panels + c * capacity;
+    pack_columns(panel, from + c, rows, min(NR, n - c), n, 1);
+    for (int i = 0; i < rows * NR; i += VEC)
+      odd = MULTIPLY_ADD(LOAD_LOCAL(panel + i), (ACCV)(0), odd);
+  }
+  return sum_lanes(odd) == 0;
+}
+
+// to += left (rows, terms) panels (of pack_rows_of), where the left factor is not 0: what is masked
+// away may be anything.
+#define ADD_FINITE(to, to_pitch, left, row, column, rows, panels, capacity, terms, n)              \
+  for (int i = 0; i < (rows); ++i)                                                                 \
+    for (int term = 0; term < (terms); ++term) {                                                   \
+      const ACC factor = (left)[i * (row) + term * (column)];                                      \
+      if (factor == 0) continue;                                                                   \
+      for (int c = 0; c < (n); ++c)                                                                \
+        (to)[i * (to_pitch) + c] += factor * (panels)[(c / NR * (capacity) + term) * NR + c % NR]; \
+    }
+
+// The same where they are finite, in registers. MEMORY: where `to` lies, GLOBAL or LOCAL.
+#define ADD_TILE(multiply, vectors, to, to_pitch, MEMORY, left, row, column, rows, panel, terms) \
+  {                                                                                              \
+    Tile sum;                                                                                    \
+    FOR_TILE(i, j)                                                                               \
+    if (j < (vectors))                                                                           \
+      sum.of[i][j] = LOAD_##MEMORY((to) + min(i, (rows)-1) * (to_pitch) + j * VEC);              \
+    multiply(&sum, left, row, column, rows, panel, terms);                                       \
+    FOR_TILE(i, j)                                                                               \
+    if (j < (vectors) && i < (rows))                                                             \
+      STORE_##MEMORY(sum.of[i][j], (to) + i * (to_pitch) + j * VEC);                             \
+  }
+#define ADD_PRODUCT(to, to_pitch, MEMORY, left, row, column, rows, panels, capacity, terms, n, \
+                    finite)                                                                    \
+  if (!(finite)) {                                                                             \
+    ADD_FINITE(to, to_pitch, left, row, column, rows, panels, capacity, terms, n)              \
+  } else {                                                                                     \
+    for (int c = 0; c < (n); c += NR)                                                          \
+      if (NV > 1 && (n)-c <= VEC)                                                              \
+        ADD_TILE(multiply_narrow, 1, (to) + c, to_pitch, MEMORY, left, row, column, rows,      \
+                 (panels) + c * (capacity), terms)                                             \
+      else                                                                                     \
+        ADD_TILE(multiply_tile, NV, (to) + c, to_pitch, MEMORY, left, row, column, rows,       \
+                 (panels) + c * (capacity), terms)                                             \
+  }
+
 // scores (rows, keys) = left (rows, terms) panels; whole vectors of every row.
 #define KEEP_SCORES(multiply, vectors)                                                    \
   {                                                                                       \

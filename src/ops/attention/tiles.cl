@@ -8,26 +8,14 @@
 // int8 cut: rows of a work-item, keys of a block, elements between queries.
 #include "ops/attention/scores.cl"
 
-// sums += weights (rows, keys) v, where a v that is not finite must not meet a weight of 0.
-void add_finite(local const ACC* weights, local const ACC* panels, local ACC* sums, int rows,
-                int keys, int block, int columns) {
-  for (int i = 0; i < rows; ++i)
-    for (int key = 0; key < keys; ++key) {
-      const ACC weight = weights[i * SCORE_PITCH + key];
-      if (weight == 0) continue;
-      for (int c = 0; c < columns; ++c)
-        sums[i * columns + c] += weight * panels[(c / NR * block + key) * NR + c % NR];
-    }
-}
-
-// sums = sums * shrink + weights (rows, keys) panel, of which the first `vectors` vectors count.
-#define ADD_VALUES(multiply, vectors)                                                           \
-  {                                                                                             \
-    Tile sum;                                                                                   \
-    FOR_TILE(i, j)                                                                              \
-    if (j < (vectors)) sum.of[i][j] = LOAD_LOCAL(to + i * columns + j * VEC) * (ACCV)shrink[i]; \
-    multiply(&sum, weights, SCORE_PITCH, 1, rows, panel, keys);                                 \
-    FOR_TILE(i, j) if (j < (vectors)) STORE_LOCAL(sum.of[i][j], to + i * columns + j * VEC);    \
+// to = to * shrink + weights (rows, keys) panel, of which the first `vectors` vectors count.
+#define ADD_VALUES(multiply, vectors, to, panel)                                                  \
+  {                                                                                               \
+    Tile sum;                                                                                     \
+    FOR_TILE(i, j)                                                                                \
+    if (j < (vectors)) sum.of[i][j] = LOAD_LOCAL((to) + i * columns + j * VEC) * (ACCV)shrink[i]; \
+    multiply(&sum, weights, SCORE_PITCH, 1, rows, panel, keys);                                   \
+    FOR_TILE(i, j) if (j < (vectors)) STORE_LOCAL(sum.of[i][j], (to) + i * columns + j * VEC);    \
   }
 
 // device(attention_tiles): CPU
@@ -64,13 +52,7 @@ __attribute__((reqd_work_group_size(1, 1, 1))) __kernel void attention_tiles(
     const int count = (int)min((long)block, last - start);
     for (int s = 0; s < count; s += NR)
       pack_columns(k_panels + s * E, k + (start + s) * E, E, min(NR, count - s), 1, E);
-    ACCV odd = (ACCV)(0);
-    for (int c = 0; c < F; c += NR)
-      pack_columns(v_panels + c * block, v + start * F + c, count, min(NR, F - c), F, 1);
-    for (int c = 0; c < F; c += NR)
-      for (int i = 0; i < count * NR; i += VEC)
-        odd = MULTIPLY_ADD(LOAD_LOCAL(v_panels + c * block + i), (ACCV)(0), odd);
-    const bool finite = sum_lanes(odd) == 0;
+    const bool finite = pack_rows_of(v_panels, v + start * F, count, F, block);
     for (int first = 0; first < queries; first += MR) {
       const int rows = min(MR, queries - first);
       const int keys = CAUSAL ? (int)clamp(from + first + rows - start, 0L, (long)count) : count;
@@ -83,20 +65,18 @@ __attribute__((reqd_work_group_size(1, 1, 1))) __kernel void attention_tiles(
             mask_scores(weights + i * SCORE_PITCH, keys, mask, from + first + i, start, sm);
         WEIGH(weights + i * SCORE_PITCH, keys, top, tops[first + i], totals[first + i], shrink[i]);
       }
-      for (int c = 0; c < columns; c += NR) {
-        local ACC* to = sums + first * columns + c;
-        local const ACC* panel = v_panels + c * block;
-        if (!finite) {
-          for (int i = 0; i < rows; ++i)
-            for (int j = 0; j < NR; ++j) to[i * columns + j] *= shrink[i];
-        } else if (NV > 1 && F - c <= VEC) {
-          ADD_VALUES(multiply_narrow, 1)
-        } else {
-          ADD_VALUES(multiply_tile, NV)
-        }
+      local ACC* to = sums + first * columns;
+      if (!finite) {
+        for (int i = 0; i < rows; ++i)
+          for (int c = 0; c < columns; ++c) to[i * columns + c] *= shrink[i];
+        ADD_FINITE(to, columns, weights, SCORE_PITCH, 1, rows, v_panels, block, keys, F)
+        continue;
       }
-      if (!finite)
-        add_finite(weights, v_panels, sums + first * columns, rows, keys, block, columns);
+      for (int c = 0; c < columns; c += NR)
+        if (NV > 1 && F - c <= VEC)
+          ADD_VALUES(multiply_narrow, 1, to + c, v_panels + c * block)
+        else
+          ADD_VALUES(multiply_tile, NV, to + c, v_panels + c * block)
     }
   }
   for (int i = 0; i < queries; ++i) {
