@@ -141,6 +141,8 @@ std::vector<Case> op_cases() {
     all.push_back(op(name, table, 2.0 * 4096 * 256));
   all.push_back(op("attention", heads, 0));
   all.back().flops = 4.0 * 2 * 8 * 512 * 512 * 64;
+  all.push_back(op("attention_backward", heads, 0));
+  all.back().flops = 10.0 * 2 * 8 * 512 * 512 * 64;
   return all;
 }
 

@@ -151,6 +151,13 @@ Work attention(const Queue& queue, const Shape& shape) {
   return work([=] { return ops::scaled_dot_product_attention(q, k, v); });
 }
 
+Work attention_gradient(const Queue& queue, const Shape& shape) {
+  const auto q = input(queue, shape, 1, kWide), k = input(queue, shape, 2, kWide),
+             v = input(queue, shape, 3, kWide);
+  return gradient_work(
+      q, [&](const Tensor& x) { return ops::scaled_dot_product_attention(x, k, v); });
+}
+
 const std::map<std::string, Maker, std::less<>>& makers() {
   static const std::map<std::string, Maker, std::less<>> all = {
       {"exp", of_one<exp>},
@@ -190,6 +197,7 @@ const std::map<std::string, Maker, std::less<>>& makers() {
       {"embedding", embedding},
       {"embedding_backward", embedding_gradient},
       {"attention", attention},
+      {"attention_backward", attention_gradient},
   };
   return all;
 }
