@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/format.h"
+#include "ops/elementwise/float_functions.h"
 #include "ops/memory_hints.h"
 
 namespace netcl {
@@ -129,6 +130,13 @@ class Writer {
         text_ +=
             dtype == DType::float16 ? half_vectors(vec_) : loose_vectors(opencl_type(dtype), vec_);
     text_ += program_.preamble;
+    if (own_functions()) text_ += float_functions(program_, vec_);
+  }
+
+  // On CPUs; GPUs have functions of their own.
+  bool own_functions() const { return shape_.part > 0 && program_.compute == DType::float32; }
+  std::string with_functions(const std::string& text, int vec) const {
+    return own_functions() ? with_float_functions(text, vec) : text;
   }
 
   void signature() {
@@ -167,7 +175,7 @@ class Writer {
       else
         line("const V {} = {};", program_.names[i], load(name, input, vec));
     }
-    for (const auto& statement : program_.statements) line("{}", statement);
+    for (const auto& statement : program_.statements) line("{}", with_functions(statement, vec));
   }
 
   void element(int vec) {
@@ -176,8 +184,8 @@ class Writer {
       const auto& output = program_.outputs[i];
       const auto name = fmt::format("out{}", i);
       // Predicates are conditions, not values of V.
-      const auto value = output.dtype == DType::boolean ? program_.results[i]
-                                                        : fmt::format("K({})", program_.results[i]);
+      const auto result = with_functions(program_.results[i], vec);
+      const auto value = output.dtype == DType::boolean ? result : fmt::format("K({})", result);
       if (shape_.streams && program_.rank == 0 && vec > 1 && can_stream(output.dtype))
         line("STREAM({}, (__global {}*)({} + {}));", value,
              vector_type(opencl_type(output.dtype), vec), name, index_of(name, output));
