@@ -3,7 +3,7 @@
 // Defines: T, ACC, LOAD_T, STORE_T, MAX, COUNT_PADDING, BACKWARD (0 or 1), KH KW SH SW: window and
 // stride. T is ACC with BACKWARD. VEC and vector_macros where VEC neighbouring windows are taken at
 // a time, and LANEV, LANES: the vector type of their numbers, and 0, 1, 2, ...
-// device(max_pool_planes, avg_pool_planes, max_pool_backward_planes, avg_pool_backward_planes): CPU
+// device(max_pool_planes, avg_pool_planes, max_pool_backward_planes): CPU
 
 #define FOR_PLANES                                    \
   long plane = (long)get_global_id(0) * block;        \
@@ -154,7 +154,6 @@ __kernel void avg_pool_planes(__global const T* x, __global T* y, long8 at, long
 }
 #endif
 #else  // BACKWARD
-#if MAX
 __kernel void max_pool_backward_planes(__global const T* dy, __global const int* indices,
                                        __global T* dx, long8 at, long planes, int2 in, int2 out,
                                        int2 padding, long block) {
@@ -170,25 +169,4 @@ __kernel void max_pool_backward_planes(__global const T* dy, __global const int*
     }
   }
 }
-#else
-__kernel void avg_pool_backward_planes(__global const T* dy, __global T* dx, long8 at, long planes,
-                                       int2 in, int2 out, int2 padding, long block) {
-  dy += at.s0, dx += at.s1;
-  const int pixels = in.x * in.y;
-  FOR_PLANES {
-    __global T* to = dx + plane * pixels;
-    for (int i = 0; i < pixels; ++i) to[i] = (T)0;
-    for (int oh = 0; oh < out.x; ++oh) {
-      const int top = BEGIN(oh, SH, x), bottom = END(oh, SH, KH, x);
-      for (int ow = 0; ow < out.y; ++ow) {
-        const int left = BEGIN(ow, SW, y), right = END(ow, SW, KW, y);
-        const ACC share =
-            dy[(plane * out.x + oh) * out.y + ow] / DIVISOR(bottom - top, right - left);
-        for (int h = top; h < bottom; ++h)
-          for (int w = left; w < right; ++w) to[h * in.y + w] += share;
-      }
-    }
-  }
-}
-#endif
 #endif

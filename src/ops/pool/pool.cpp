@@ -5,7 +5,7 @@
 #include "base/check.h"
 #include "ops/dispatch.h"
 #include "ops/kernels.h"
-#include "ops/pool/geometry.h"
+#include "ops/pool/kernels.h"
 #include "ops/vector_lanes.h"
 
 namespace netcl {
@@ -120,36 +120,6 @@ void reference_backward(RefCall& call, const PoolGeometry& g, bool max) {
 
 // ---- OpenCL
 
-// The pairs that a kernel takes, kept until it is launched.
-template <class P>
-struct KernelPairs {
-  struct alignas(2 * sizeof(P)) Pair {
-    P height, width;
-  };
-  std::array<Pair, 5> pairs;
-
-  explicit KernelPairs(const PoolGeometry& g) {
-    const auto pair = [&](std::int64_t PoolAxis::*field) {
-      return Pair{static_cast<P>(g.rows.*field), static_cast<P>(g.columns.*field)};
-    };
-    pairs = {pair(&PoolAxis::in), pair(&PoolAxis::out), pair(&PoolAxis::window),
-             pair(&PoolAxis::stride), pair(&PoolAxis::padding)};
-  }
-  void add_to(OpArgs& args) const {
-    for (const auto& pair : pairs) args.by_value(&pair, sizeof pair);
-  }
-};
-
-// Whether everything that the kernels compute fits an int.
-bool fits_int(const PoolGeometry& g) {
-  const auto axis = [](const PoolAxis& a) {
-    return (a.in + 1) * (a.out + 1) + a.in + a.out <= INT32_MAX &&
-           a.in + a.window + a.stride + 2 * a.padding <= INT32_MAX;
-  };
-  return axis(g.rows) && axis(g.columns) &&
-         g.planes * std::max(g.rows.in * g.columns.in, g.rows.out * g.columns.out) <= INT32_MAX;
-}
-
 void enqueue(const OpCall& call, const PoolGeometry& g, bool max, bool is_backward, bool narrow) {
   const auto dtype = call.dtype();
   const bool adaptive = g.rows.adaptive();
@@ -173,18 +143,20 @@ void enqueue(const OpCall& call, const PoolGeometry& g, bool max, bool is_backwa
   args.value(static_cast<std::uint64_t>(n));
   const KernelPairs<std::int32_t> ints(g);
   const KernelPairs<std::int64_t> longs(g);
-  narrow ? ints.add_to(args) : longs.add_to(args);
+  narrow ? ints.add_to(args, {0, 1, 2, 3, 4}) : longs.add_to(args, {0, 1, 2, 3, 4});
   const auto local = static_cast<std::int64_t>(clamped_local(kernel, 64));
   args.enqueue(call.queue, kernel, WorkSize(rounded_up(n, local)), WorkSize(local));
 }
 
 // ---- CPUs: a work-item per some planes
 
-std::string needs_planes(const OpCall& call, const PoolGeometry& g, bool is_backward,
+std::string needs_planes(const OpCall& call, const PoolGeometry& g, bool max, bool is_backward,
                          const ExtendedDeviceProfile& profile) {
   if (!profile.is_cpu) return "planes are for CPUs";
-  if (g.rows.adaptive()) return "the windows have different sizes";
-  if (g.rows.window * g.columns.window > kLargestWindow) return "the window is large";
+  if (is_backward && !max) return "averages have gradients by rows";
+  if (!is_backward && g.rows.adaptive()) return "the windows have different sizes";
+  if (!is_backward && g.rows.window * g.columns.window > kLargestWindow)
+    return "the window is large";
   if (!fits_int(g)) return "positions need 64 bits";
   if (is_backward && compute_dtype(call.dtype()) != call.dtype())
     return "sums of a gradient are rounded once";
@@ -212,12 +184,13 @@ std::string lane_macros(std::int64_t lanes) {
 void enqueue_planes(const OpCall& call, const PoolGeometry& g, bool max, bool is_backward) {
   const auto dtype = call.dtype();
   const bool count_padding = !max && g.count_padding;
-  const char* names[] = {"avg_pool_planes", "max_pool_planes", "avg_pool_backward_planes",
-                         "max_pool_backward_planes"};
+  const char* name = is_backward ? "max_pool_backward_planes"
+                     : max       ? "max_pool_planes"
+                                 : "avg_pool_planes";
   const auto lanes = lanes_of(call, g, is_backward);
   const auto kernel =
       op_kernel(call.queue,
-                KernelKey(kPlanesPath, names[(is_backward ? 2 : 0) + (max ? 1 : 0)],
+                KernelKey(kPlanesPath, name,
                           {static_cast<std::int64_t>(dtype), count_padding, g.rows.window,
                            g.columns.window, g.rows.stride, g.columns.stride, lanes}),
                 [&] {
@@ -230,9 +203,8 @@ void enqueue_planes(const OpCall& call, const PoolGeometry& g, bool max, bool is
   for (const auto& input : call.inputs) args.tensor(input);
   for (const auto& output : call.outputs) args.tensor(output);
   const KernelPairs<std::int32_t> pairs(g);
-  const auto pair = [&](std::size_t i) { args.by_value(&pairs.pairs[i], sizeof pairs.pairs[i]); };
   args.value(g.planes);
-  pair(0), pair(1), pair(4);  // in, out, padding
+  pairs.add_to(args, {0, 1, 4});
   const std::int64_t items = 8 * device_profile(call.queue).compute_units;
   const auto pixels = std::max<std::int64_t>(g.rows.in * g.columns.in, 1);
   const auto block = std::clamp<std::int64_t>(g.planes / items, 1,
@@ -252,9 +224,7 @@ std::vector<Tensor> backward(const OpGradient& g, const std::string& name, bool 
   return {apply(name + "_backward", std::move(inputs), attributes)};
 }
 
-using Geometry = PoolGeometry (*)(const char*, const Shape&, const Attributes&);
-
-OpDef make(const std::string& name, bool max, bool is_backward, Geometry geometry) {
+OpDef make(const std::string& name, bool max, bool is_backward, GeometryOf geometry) {
   OpDef op;
   op.name = name;
   op.dtypes = kFloats;
@@ -264,7 +234,7 @@ OpDef make(const std::string& name, bool max, bool is_backward, Geometry geometr
   op.host = [=](const OpCall& call) { pool_host(call, geometry_of(call), max, is_backward); };
   OpVariant planes{is_backward ? "pool_backward.planes" : "pool.planes", "", kPlanesPath};
   planes.declines = [=](const OpCall& call, const ExtendedDeviceProfile& profile) {
-    return needs_planes(call, geometry_of(call), is_backward, profile);
+    return needs_planes(call, geometry_of(call), max, is_backward, profile);
   };
   planes.run = [=](const OpCall& call, const VariantRun&) {
     enqueue_planes(call, geometry_of(call), max, is_backward);
@@ -280,7 +250,7 @@ OpDef make(const std::string& name, bool max, bool is_backward, Geometry geometr
   wide.run = [=](const OpCall& call, const VariantRun&) {
     enqueue(call, geometry_of(call), max, is_backward, false);
   };
-  op.variants = {planes, narrow, wide};
+  op.variants = {planes, pool_rows_variant(name, max, is_backward, geometry), narrow, wide};
   return op;
 }
 

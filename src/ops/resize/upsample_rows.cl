@@ -2,15 +2,20 @@
 // `strip` columns of the result, and takes one axis after the other. The forward kernel brings a
 // row of x to its new width once for all rows that read it; the gradient adds up the rows that read
 // one before it brings the sum to its width. Where columns lie is found once per work-item.
-// Defines: T, ACC, LOAD_T, STORE_T, those of vector_macros, LANEV (int or its vector), PICK(v, at):
-// the lanes of v at these places, LOAD(p), STORE(v, p) of VEC elements of T, BILINEAR, ALIGN (0 or
-// 1), WIDER (forward: rows do not become shorter), DOUBLED (backward: they were twice as long),
-// STRIP and SPAN, the most columns of the result and of the gradient.
+// Defines: those of image_row_macros, BILINEAR, ALIGN (0 or 1), WIDER (forward: rows do not become
+// shorter), DOUBLED (backward: they were twice as long), STRIP and SPAN, the most columns of the
+// result and of the gradient.
 // device(upsample_rows, upsample_backward_rows): CPU
 
-typedef ACCV __attribute__((aligned(sizeof(ACC)))) loose_lanes;
-typedef LANEV __attribute__((aligned(sizeof(int)))) loose_places;
-#define LANES_OF(p) (*(loose_lanes*)(p))
+// The gradient's terms.
+#if BILINEAR
+#define TERM(v, w) ((v) * (w))
+#else
+#define TERM(v, w) (v)
+#endif
+#include "ops/image_rows.cl"
+
+typedef PLACESV __attribute__((aligned(sizeof(int)))) loose_places;
 #define PLACES_OF(p) (*(loose_places*)(p))
 
 // Output o lies at scaled(o) / divisor of the input: exact, and in order.
@@ -32,25 +37,6 @@ int scaled(int o, int from, int to) {
   return max((2 * o + 1) * from - to, 0);
 #endif
 }
-
-// n columns of the result at `to`: lanes(i) are a vector of them, one(i) is one.
-#define STORE_COLUMNS(to, n, lanes, one)                             \
-  if (n < VEC) {                                                     \
-    for (int i = 0; i < n; ++i) STORE_T(to, i, one(i));              \
-  } else {                                                           \
-    for (int i = 0; i + VEC <= n; i += VEC) STORE(lanes(i), to + i); \
-    /* The last vector overlaps the one before. */                   \
-    if (n % VEC != 0) STORE(lanes(n - VEC), to + n - VEC);           \
-  }
-
-// Work-item i has a strip, `n` columns from `begin` on, and rows [row, last_row).
-#define SHARE(width, rows)                                                \
-  const int item = (int)get_global_id(0);                                 \
-  const int strips = (width + strip - 1) / strip;                         \
-  const int begin = item % strips * strip, n = min(strip, width - begin); \
-  int row = item / strips * block;                                        \
-  const int last_row = (int)min((long)rows, (long)row + block);           \
-  if (row >= last_row) return
 
 typedef struct {
   int low[STRIP + VEC];  // the column of x
@@ -98,7 +84,7 @@ void widen(__global const T* x, int W, Columns* columns, ACC* to, int n) {
   part[end - base] = part[end - base - 1];  // beyond the edge is what is on it
   for (int i = 0; i < n; i += VEC) {
     const int first = columns->low[i];
-    const LANEV at = PLACES_OF(columns->low + i) - first;
+    const PLACESV at = PLACES_OF(columns->low + i) - first;
     ACC* here = part + first - base;
     const ACCV low = LANES_OF(here);
 #if BILINEAR
@@ -214,31 +200,6 @@ void find_readers(Readers* to, int begin, int n, int W, int OW) {
   }
 }
 
-// sum + v * w, or v alone at the start.
-#if BILINEAR
-#define TERM(v, w) ((v) * (w))
-#else
-#define TERM(v, w) (v)
-#endif
-
-// Adds a row of n elements; the last vector of the row has an accumulator of its own.
-void add_row(ACC* sum, ACC* last, __global const T* row, ACC w, int n, int is_first) {
-  if (n < VEC) {
-    for (int i = 0; i < n; ++i)
-      sum[i] = is_first ? TERM(LOAD_T(row, i), w) : sum[i] + TERM(LOAD_T(row, i), w);
-    return;
-  }
-  const ACCV end = TERM(LOAD(row + n - VEC), w);
-  if (is_first) {
-    for (int i = 0; i + VEC <= n; i += VEC) LANES_OF(sum + i) = TERM(LOAD(row + i), w);
-    LANES_OF(last) = end;
-  } else {
-    for (int i = 0; i + VEC <= n; i += VEC)
-      LANES_OF(sum + i) = LANES_OF(sum + i) + TERM(LOAD(row + i), w);
-    LANES_OF(last) = LANES_OF(last) + end;
-  }
-}
-
 ACC narrow_one(ACC* sum, int count, ACC* weights) {
   ACC result = 0;
   for (int t = 0; t < count; ++t) result += TERM(sum[t], weights[t]);
@@ -317,7 +278,7 @@ __kernel void upsample_backward_rows(__global const T* dy, __global T* dx, long8
     if (oh == top || span == 0) {
       for (int i = 0; i < n; ++i) to[i] = (ACC)0;
     } else {
-      if (span >= VEC) LANES_OF(sum + span - VEC) = LANES_OF(last);
+      end_rows(sum, last, span);
       narrow(sum, &readers, to, begin, n, W);
     }
     __global T* result = dx + (long)row * W + begin;

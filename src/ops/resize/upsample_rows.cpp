@@ -1,8 +1,7 @@
 // Resizing on OpenCL CPUs: how the work is shared out, and what the kernels are written for.
+#include "ops/image_rows.h"
 #include "ops/kernels.h"
-#include "ops/memory_hints.h"
 #include "ops/resize/upsample.h"
-#include "ops/vector_lanes.h"
 
 namespace netcl {
 namespace {
@@ -10,10 +9,6 @@ namespace {
 constexpr const char* kPath = "ops/resize/upsample_rows.cl";
 constexpr std::int64_t kStrip = 512;            // columns of a result
 constexpr std::int64_t kSpan = 2 * kStrip + 8;  // columns of a gradient that these may read
-constexpr std::int64_t kBlockElements = 16384;  // of the larger image, of a work-item
-constexpr std::int64_t kBlocksPerUnit = 8;
-// Compilers for processors with longer ones may still split them, and then pick lanes one by one.
-constexpr std::int64_t kVectorBytes = 32;
 
 // At most so many outputs read `strip` neighbours.
 std::int64_t readers(const ResizeAxis& axis, std::int64_t strip) {
@@ -30,25 +25,6 @@ std::int64_t strip_of(const ResizeAxis& columns, bool is_backward) {
   return strip;
 }
 
-std::string lane_macros(DType dtype, std::int64_t lanes) {
-  std::vector<std::string> picked;
-  for (std::int64_t l = 0; l < lanes; ++l)
-    picked.push_back(fmt::format("(v)[(at).s{}]", "0123456789abcdef"[l]));
-  const auto text = vector_macros(dtype, lanes) + define("LANEV", fmt::format("int{}", lanes)) +
-                    fmt::format("#define PICK(v, at) ((ACCV)({}))\n", join(picked, ", "));
-  if (dtype == DType::float16)
-    return text + fmt::format(
-                      "#define LOAD(p) load_halves{0}(p)\n"
-                      "#define STORE(v, p) store_halves{0}(v, p)\n",
-                      lanes);
-  const auto type = compute_type(dtype);
-  return text + loose_vectors(type, lanes) +
-         fmt::format(
-             "#define LOAD(p) load_{0}{1}(p)\n"
-             "#define STORE(v, p) store_{0}{1}(v, p)\n",
-             type, lanes);
-}
-
 std::string declines(const OpCall& call, bool bilinear, bool is_backward,
                      const ExtendedDeviceProfile& profile) {
   if (!profile.is_cpu) return "rows are for CPUs";
@@ -60,9 +36,7 @@ std::string declines(const OpCall& call, bool bilinear, bool is_backward,
 void enqueue(const OpCall& call, bool bilinear, bool is_backward) {
   const auto& profile = device_profile(call.queue);
   const auto [planes, rows, columns] = ResizedImages::of(call, bilinear, is_backward);
-  const auto dtype = call.dtype(), compute = compute_dtype(dtype);
-  const auto lanes = std::min(unit_lanes(profile, compute),
-                              kVectorBytes / static_cast<std::int64_t>(size_of(compute)));
+  const auto dtype = call.dtype();
   const bool wider = !is_backward && columns.to >= columns.from;
   const bool doubled = is_backward && !columns.align && columns.to == 2 * columns.from;
   const auto kernel = op_kernel(
@@ -70,27 +44,22 @@ void enqueue(const OpCall& call, bool bilinear, bool is_backward) {
       KernelKey(kPath, is_backward ? "upsample_backward_rows" : "upsample_rows",
                 {static_cast<std::int64_t>(dtype), bilinear, columns.align, wider, doubled}),
       [&] {
-        return t_and_acc(dtype) + lane_macros(dtype, lanes) + define("BILINEAR", bilinear) +
+        return image_row_macros(profile, dtype) + define("BILINEAR", bilinear) +
                define("ALIGN", columns.align) + define("WIDER", wider) +
                define("DOUBLED", doubled) + define("STRIP", kStrip) + define("SPAN", kSpan);
       });
   const auto strip = strip_of(columns, is_backward);
   const auto width = is_backward ? columns.from : columns.to;
   const auto all_rows = planes * (is_backward ? rows.from : rows.to);
-  const auto strips = static_cast<std::int64_t>(ceil_div(width, strip));
   // A row of a gradient costs what it reads.
-  const auto cost = !is_backward
-                        ? strip
-                        : std::max(readers(columns, strip) * rows.to / rows.from, std::int64_t{1});
-  const auto items = kBlocksPerUnit * static_cast<std::int64_t>(profile.compute_units);
-  const auto block = std::clamp<std::int64_t>(all_rows * strips / items, 1,
-                                              std::max<std::int64_t>(kBlockElements / cost, 1));
+  const auto cost = is_backward ? readers(columns, strip) * rows.to / rows.from : strip;
+  const auto shares = share_image_rows(profile, all_rows, width, strip, cost);
   OpArgs args;
   args.tensor(call.inputs[0]).tensor(call.outputs[0]);
-  for (const auto number : {all_rows, rows.from, columns.from, rows.to, columns.to, strip, block})
+  for (const auto number :
+       {all_rows, rows.from, columns.from, rows.to, columns.to, shares.strip, shares.block})
     args.value(static_cast<std::int32_t>(number));
-  const auto blocks = std::max<std::size_t>(ceil_div(all_rows, block), 1);
-  args.enqueue(call.queue, kernel, blocks * static_cast<std::size_t>(strips), 1);
+  args.enqueue(call.queue, kernel, static_cast<std::size_t>(shares.items), 1);
 }
 
 }  // namespace
