@@ -46,6 +46,7 @@ std::vector<Tensor> launch_elements(const Queue& queue, const GroupProgram& prog
   ElementProgram described;
   described.compute = program.compute;
   describe_operands(args, loops, described);
+  described.own_functions = device_profile(queue).is_cpu;
   const auto shape = launch_shape(queue, program, described, args, loops);
   auto key = program.key();
   append_shape(key, described, shape);

@@ -54,6 +54,7 @@ Tensor launch_reduction(const Queue& queue, const ReducedChain& chain) {
   ElementProgram described;
   described.compute = program.compute;
   describe_operands(args, loops, described);
+  described.own_functions = profile.is_cpu;
   ReductionShape shape{1, plan.inner == 1, profile.is_cpu};
   if (described.rank == 0 && program.vectors)
     shape.vec = vector_width(profile, program.compute, args);

@@ -65,7 +65,8 @@ void enqueue_slices(const Queue& queue, const ElementJob& job, const ElementShap
 void enqueue_job(const Queue& queue, const ElementJob& job, const ElementShape& shape) {
   const auto loops = element_loops(job.args);
   if (loops.sizes.size() > kMaxElementAxes) return enqueue_slices(queue, job, shape);
-  const auto program = program_of(job, loops);
+  auto program = program_of(job, loops);
+  program.own_functions = device_profile(queue).is_cpu;
   const auto kernel = generated_kernel(queue, key_of(job, program, shape),
                                        [&] { return render_elements(program, shape); });
   enqueue_elements(queue, kernel, program, job.args, loops, shape);

@@ -133,8 +133,9 @@ class Writer {
     if (own_functions()) text_ += float_functions(program_, vec_);
   }
 
-  // On CPUs; GPUs have functions of their own.
-  bool own_functions() const { return shape_.part > 0 && program_.compute == DType::float32; }
+  bool own_functions() const {
+    return program_.own_functions && program_.compute == DType::float32;
+  }
   std::string with_functions(const std::string& text, int vec) const {
     return own_functions() ? with_float_functions(text, vec) : text;
   }

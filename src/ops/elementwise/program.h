@@ -30,6 +30,7 @@ struct ElementProgram {
   std::vector<std::string> scalars;     // names of further arguments of type V
   std::size_t rank = 0;                 // of the strided operands' loops
   bool wide = false;                    // more than 2^31 elements
+  bool own_functions = false;           // those of float_math.cl: for CPUs
   std::string preamble;                 // what the statements use beyond the usual functions
 };
 

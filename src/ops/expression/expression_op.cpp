@@ -201,6 +201,7 @@ void enqueue(const Queue& queue, const Body& body, ElementArgs args, const Eleme
   ElementProgram program;
   program.compute = compute_dtype(args.outputs[0].dtype());
   describe_operands(args, loops, program);
+  program.own_functions = device_profile(queue).is_cpu;
   program.names = body.inputs;
   program.scalars = body.scalars;
   const auto kernel = generated_kernel(queue, key_of(body, program, launch), [&] {
