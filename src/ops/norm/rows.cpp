@@ -93,6 +93,11 @@ std::vector<TensorSpec> infer(const NormInfo& info, const OpSpec& spec) {
   return {{spec.shape(0), spec.dtype()}};
 }
 
+// Without "parameters": false also the gradients of scale and shift are computed.
+bool wants_parameters(const Attributes& attributes) {
+  return !attributes.has("parameters") || attributes.flag("parameters");
+}
+
 // Inputs x, scale, dy.
 std::vector<TensorSpec> infer_backward(const NormInfo& info, const OpSpec& spec) {
   check_x(info, spec);
@@ -100,6 +105,7 @@ std::vector<TensorSpec> infer_backward(const NormInfo& info, const OpSpec& spec)
   check_same(spec, 0, 2);
   const TensorSpec parameter{parameter_shape(info.kind, spec.shape(0), spec.attributes),
                              spec.dtype()};
+  if (!wants_parameters(spec.attributes)) return {{spec.shape(0), spec.dtype()}};
   return {{spec.shape(0), spec.dtype()}, parameter, parameter};
 }
 
@@ -110,9 +116,13 @@ KernelPtr kernel_of(const NormInfo& info, const OpCall& call, const char* name, 
   return team_kernel(call.queue, kPath, name, call.dtype(), team, rms, define("RMS", rms));
 }
 
-KernelPtr vector_kernel_of(const NormInfo& info, const OpCall& call, const char* name) {
-  const std::int64_t rms = info.rms() ? 1 : 0;
-  return vector_kernel(call.queue, kVectorPath, name, call.dtype(), rms, define("RMS", rms));
+KernelPtr vector_kernel_of(const NormInfo& info, const OpCall& call, const char* name,
+                           bool backward) {
+  const std::int64_t rms = info.rms() ? 1 : 0, scaled = backward && call.has(1) ? 1 : 0;
+  const std::int64_t parameters = backward && wants_parameters(call.attributes) ? 1 : 0;
+  return vector_kernel(
+      call, kVectorPath, name, rms + 2 * scaled + 4 * parameters,
+      define("RMS", rms) + define("SCALED", scaled) + define("PARAMETERS", parameters));
 }
 
 OpArgs& sizes(OpArgs& args, const NormPlan& plan) {
@@ -131,8 +141,8 @@ void run(const NormInfo& info, const OpCall& call, Team team) {
   args.number(call.attributes.number("eps"), call.dtype());
   const RowPlan rows{plan.rows, plan.n, 1};
   if (in_vectors(call.queue, rows, team))
-    return enqueue_blocks(call.queue, vector_kernel_of(info, call, "norm_forward"), std::move(args),
-                          rows);
+    return enqueue_blocks(call.queue, vector_kernel_of(info, call, "norm_forward", false),
+                          std::move(args), rows);
   enqueue_teams(call.queue, kernel_of(info, call, "norm_forward", team), args, team, plan.rows);
 }
 
@@ -171,20 +181,22 @@ void run_parameters(const NormInfo& info, const OpCall& call, const NormPlan& pl
 // dx, and per work-item the sums over its rows for the parameters.
 void run_backward_vectors(const NormInfo& info, const OpCall& call, const NormPlan& plan) {
   const auto& x = call.inputs[0];
+  const bool parameters = wants_parameters(call.attributes);
   // Few parts: each has sums of its own, which are added up in the end.
   const std::int64_t wanted = 4 * device_profile(call.queue).compute_units;
-  const auto block = static_cast<std::int64_t>(ceil_div(plan.rows, wanted));
+  const auto block = parameters ? static_cast<std::int64_t>(ceil_div(plan.rows, wanted))
+                                : rows_per_item(call.queue, {plan.rows, plan.n, 1});
   const auto parts = static_cast<std::int64_t>(ceil_div(plan.rows, block));
-  const auto sums =
-      Tensor::empty(call.queue, Shape{2, parts, plan.channels()}, compute_dtype(call.dtype()));
+  const auto sums = Tensor::empty(call.queue, Shape{2, parameters ? parts : 0, plan.channels()},
+                                  compute_dtype(call.dtype()));
   OpArgs args;
   args.tensor(x).tensor(call.has(1) ? call.inputs[1] : x).tensor(call.inputs[2]);
-  args.tensor(call.outputs[0]).tensor(sums);
-  sizes(args, plan).value(flag(call.has(1))).number(call.attributes.number("eps"), call.dtype());
+  args.tensor(call.outputs[0]).tensor(parameters ? sums : x);
+  sizes(args, plan).number(call.attributes.number("eps"), call.dtype());
   args.value(block).value(parts);
-  args.enqueue(call.queue, vector_kernel_of(info, call, "norm_backward"),
+  args.enqueue(call.queue, vector_kernel_of(info, call, "norm_backward", true),
                static_cast<std::size_t>(parts), 1);
-  store_parameters(call, sums);
+  if (parameters) store_parameters(call, sums);
 }
 
 void run_backward(const NormInfo& info, const OpCall& call, Team team) {
@@ -205,7 +217,7 @@ void run_backward(const NormInfo& info, const OpCall& call, Team team) {
   args.tensor(call.outputs[0]).tensor(means).tensor(inverses);
   sizes(args, plan).value(flag(call.has(1))).number(call.attributes.number("eps"), call.dtype());
   enqueue_teams(call.queue, kernel_of(info, call, "norm_backward", team), args, team, plan.rows);
-  run_parameters(info, call, plan, means, inverses);
+  if (wants_parameters(call.attributes)) run_parameters(info, call, plan, means, inverses);
 }
 
 // ---- host
@@ -269,6 +281,7 @@ class HostBackward {
   void run() {
     for_rows({plan_.rows, plan_.n, 1},
              [this](std::int64_t row, std::int64_t start) { dx_of(row, start); });
+    if (!wants_parameters(call_.attributes)) return;
     const auto work = std::max<std::int64_t>(plan_.batch() * plan_.span, 1);
     parallel_for(plan_.channels(), std::max<std::int64_t>((1 << 14) / work, 16),
                  [this](std::int64_t begin, std::int64_t end) { parameters_of(begin, end); });
@@ -333,7 +346,7 @@ class HostBackward {
 void host_backward(const NormInfo& info, const OpCall& call) {
   visit_floating(call.dtype(), [&]<class T>(T) {
     if (call.inputs[0].numel() > 0) return HostBackward<T>(info, call).run();
-    for (std::size_t i = 1; i < 3; ++i)
+    for (std::size_t i = 1; i < call.outputs.size(); ++i)
       std::fill_n(output_data<T>(call, i), call.outputs[i].numel(), T{});
   });
 }
@@ -379,6 +392,7 @@ void reference(const NormInfo& info, RefCall& call, bool backward) {
       const double normal = (x[i] - m.mean) / deviation;
       mean_g += dy[i] * scale(i) / static_cast<double>(plan.n);
       mean_gx += dy[i] * scale(i) * normal / static_cast<double>(plan.n);
+      if (call.outputs.size() == 1) continue;
       call.outputs[1].values[channel(i)] += dy[i] * normal;
       call.outputs[2].values[channel(i)] += dy[i];
     }
@@ -436,8 +450,17 @@ std::vector<OpSample> samples(const NormInfo& info, bool backward) {
 
 std::vector<OpSample> all_samples(const NormInfo& info, bool backward) {
   auto all = samples(info, backward);
-  if (backward) return all;
   const bool group = info.kind == Kind::group;
+  if (backward) {
+    for (const bool scale : {true, false})
+      for (const std::int64_t n : {5, 16, 49, 301}) {
+        auto sample = sample_of(info, group ? Shape{37, 2, n} : Shape{37, n}, 1, scale, true, true);
+        sample.id += "_dx";
+        sample.attributes.set("parameters", false);
+        all.push_back(std::move(sample));
+      }
+    return all;
+  }
   auto far =
       sample_of(info, group ? Shape{2, 4, 9} : Shape{3, 65}, group ? 2 : 1, true, true, false);
   far.id = "far_from_zero";
@@ -476,7 +499,9 @@ OpDef make(const NormInfo& info) {
   op.backward = [&info](const OpGradient& g) -> std::vector<Tensor> {
     std::vector<Tensor> result(g.inputs.size());
     if (!g.dy()) return result;
-    auto grads = call_op(find_op(info.backward), {g.inputs[0], g.inputs[1], g.dy()}, g.attributes);
+    auto attributes = g.attributes;
+    if (!g.wants(1) && !g.wants(2)) attributes.set("parameters", false);
+    auto grads = call_op(find_op(info.backward), {g.inputs[0], g.inputs[1], g.dy()}, attributes);
     for (std::size_t i = 0; i < result.size(); ++i)
       if (g.wants(i)) result[i] = grads[i];
     return result;

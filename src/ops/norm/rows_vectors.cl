@@ -1,11 +1,10 @@
 // layer_norm, rms_norm and group_norm as in rows.cl, in vectors (ops/softmax/vectors.cl): a
-// work-item owns `block` rows. norm_backward also takes the sums over its rows for the parameters:
-// sums (2, parts, channels), of dscale and of dshift, a part per work-item. Defines: those of
-// vectors.cl, RMS (0 or 1).
+// work-item owns `block` rows. norm_backward also takes the sums over its rows for the parameters
+// where they are wanted: sums (2, parts, channels), of dscale and of dshift, a part per work-item.
+// Defines: those of vectors.cl, RMS (0 or 1); for norm_backward SCALED and PARAMETERS (0 or 1).
+// device(norm_forward, norm_backward): CPU
 
 #include "ops/softmax/vectors.cl"
-
-#define FILLED(p, i, filled) ((filled) ? LOADV(p, i) : (ACCV)(ACC)1)
 
 typedef struct {
   ACC mean, inverse;
@@ -115,52 +114,101 @@ __kernel void norm_forward(__global const T* x, __global const T* scale, __globa
   }
 }
 
-// dx = inverse (g - share - normal x * slope), g being dy times the scale.
+// dx = inverse (g - mean of g - normal x * mean of (g normal x)), g being dy times the scale. Of n
+// elements of a row: `total`, the sum of g, and `along`, that of g (x - mean).
 typedef struct {
   ACC share, slope;
 } Slopes;
-#define DX(v, g) (s.inverse * ((g)-to.share - ((v)-s.mean) * s.inverse * to.slope))
+Slopes slopes_of(ACC total, ACC along, long n, Statistics s) {
+  Slopes to = {RMS ? (ACC)0 : -s.inverse * (total / (ACC)n),
+               -s.inverse * s.inverse * (along * s.inverse / (ACC)n)};
+  return to;
+}
+#define DX(v, g) ((g)*s.inverse + (((v)-s.mean) * to.slope + to.share))
+
+#if SCALED
+#define GRADIENT(i) (LOADV(gs, i) * LOADV(scale, i))
+#else
+#define GRADIENT(i) LOADV(gs, i)
+#endif
+
+// Sums over a row of n >= VEC elements, two at once: the second is as far away as the first.
+#define SUM_BOTH(a, first, b, second)                        \
+  ACC a, b;                                                  \
+  {                                                          \
+    ACCV a0 = (ACCV)(ACC)0, a1 = a0, b0 = a0, b1 = a0;       \
+    long at_vector = 0;                                      \
+    for (; at_vector + 2 * VEC <= n; at_vector += 2 * VEC) { \
+      long i = at_vector;                                    \
+      a0 += (first), b0 += (second);                         \
+      i += VEC;                                              \
+      a1 += (first), b1 += (second);                         \
+    }                                                        \
+    if (at_vector + VEC <= n) {                              \
+      const long i = at_vector;                              \
+      a0 += (first), b0 += (second);                         \
+    }                                                        \
+    if (HAS_REST) {                                          \
+      const long i = REST;                                   \
+      const ACCV zero = (ACCV)(ACC)0;                        \
+      a1 += last_lanes(first, zero, n % VEC);                \
+      b1 += last_lanes(second, zero, n % VEC);               \
+    }                                                        \
+    a = sum_lanes(a0 + a1), b = sum_lanes(b0 + b1);          \
+  }
+
+#if PARAMETERS
+// Adds what a row contributes to the gradients of scale and shift.
+void add_parameters(__global const T* xs, __global const T* gs, __global ACC* dscale,
+                    __global ACC* dshift, long n, Statistics s) {
+  FOR_VECTORS(i) {
+    const ACCV dy = LOADV(gs, i);
+    STORE_LANES(VLOAD(0, dscale + i) + dy * NORMAL(LOADV(xs, i)), dscale + i);
+    STORE_LANES(VLOAD(0, dshift + i) + dy, dshift + i);
+  }
+  if (!HAS_REST) return;
+  const ACCV dy = last_lanes(LOADV(gs, REST), (ACCV)(ACC)0, n % VEC);
+  const ACCV normal = last_lanes(NORMAL(LOADV(xs, REST)), (ACCV)(ACC)0, n % VEC);
+  STORE_LANES(VLOAD(0, dscale + REST) + dy * normal, dscale + REST);
+  STORE_LANES(VLOAD(0, dshift + REST) + dy, dshift + REST);
+}
+#endif
 
 // One row with a scale per element (or none); adds to dscale and dshift.
 void backward_elements(__global const T* xs, __global const T* scale, __global const T* gs,
-                       __global T* ds, __global ACC* dscale, __global ACC* dshift, long n,
-                       Statistics s) {
-  Slopes to = {(ACC)0, (ACC)0};
+                       __global T* ds, __global ACC* dscale, __global ACC* dshift, long n, ACC eps,
+                       ACCV few_scale, long room) {
+  Statistics s = {(ACC)0, (ACC)0};
   if (n < VEC) {
-    const ACCV v = load_few(xs, n, (ACC)0), dy = load_few(gs, n, (ACC)0);
-    const ACCV g = scale ? dy * load_few(scale, n, (ACC)0) : dy;
-#if !RMS
-    to.share = sum_lanes(g) / (ACC)n;
-#endif
-    to.slope = sum_lanes(g * (v - s.mean)) * s.inverse / (ACC)n;
-    store_few(DX(v, g), ds, n);
+    const ACCV zero = (ACCV)(ACC)0;
+    const ACCV v = load_short(xs, n, (ACC)0, room), dy = load_short(gs, n, (ACC)0, room);
+    const ACCV g = SCALED ? dy * few_scale : dy;
+    if (!RMS) s.mean = sum_lanes(v) / (ACC)n;
+    const ACCV d = first_lanes(v - s.mean, zero, n);
+    s.inverse = (ACC)1 / sqrt(sum_lanes(d * d) / (ACC)n + eps);
+    const Slopes to = slopes_of(RMS ? (ACC)0 : sum_lanes(g), sum_lanes(g * d), n, s);
+    store_short(DX(v, g), ds, n, room);
+#if PARAMETERS
     ACC lanes[VEC], normal[VEC];
     STORE_LANES(dy, lanes);
     STORE_LANES(dy * NORMAL(v), normal);
     for (long i = 0; i < n; ++i) dscale[i] += normal[i], dshift[i] += lanes[i];
+#endif
     return;
   }
-#define G(i) (LOADV(gs, i) * FILLED(scale, i, scale))
+  ACC g_total = 0;
 #if !RMS
-  SUM_VECTORS(total, G(i));
-  to.share = total / (ACC)n;
+  SUM_BOTH(sum, FIRSTV(xs, i), total, GRADIENT(i));
+  s.mean = sum / (ACC)n, g_total = total;
 #endif
-  SUM_VECTORS(along, G(i) * (LOADV(xs, i) - s.mean));
-  to.slope = along * s.inverse / (ACC)n;
-  const ACCV last_x = LOADV(xs, REST), last_dy = LOADV(gs, REST), last_g = G(REST);
-  FOR_VECTORS(i) {
-    const ACCV v = LOADV(xs, i), dy = LOADV(gs, i), g = dy * FILLED(scale, i, scale);
-    STOREV(ds, i, DX(v, g));
-    STORE_LANES(VLOAD(0, dscale + i) + dy * NORMAL(v), dscale + i);
-    STORE_LANES(VLOAD(0, dshift + i) + dy, dshift + i);
-  }
-  if (!HAS_REST) return;
-  STOREV(ds, REST, DX(last_x, last_g));
-  const ACCV zero = (ACCV)(ACC)0;
-  STORE_LANES(VLOAD(0, dscale + REST) + last_lanes(last_dy * NORMAL(last_x), zero, n % VEC),
-              dscale + REST);
-  STORE_LANES(VLOAD(0, dshift + REST) + last_lanes(last_dy, zero, n % VEC), dshift + REST);
-#undef G
+  SUM_BOTH(squares, (LOADV(xs, i) - s.mean) * (LOADV(xs, i) - s.mean), along,
+           GRADIENT(i) * (LOADV(xs, i) - s.mean));
+  s.inverse = (ACC)1 / sqrt(squares / (ACC)n + eps);
+  const Slopes to = slopes_of(g_total, along, n, s);
+  STORE_ROW(ds, DX(LOADV(xs, i), GRADIENT(i)));
+#if PARAMETERS
+  add_parameters(xs, gs, dscale, dshift, n, s);
+#endif
 }
 
 // Sums over one channel of a row: of dy (x) and of dy (x - mean) (y).
@@ -184,39 +232,40 @@ void backward_channel(__global const T* xs, ACC scale, __global const T* gs, __g
     for (long i = 0; i < n; ++i) STORE_T(ds, i, DX(LOAD_T(xs, i), LOAD_T(gs, i) * scale));
     return;
   }
-  const ACCV last = DX(LOADV(xs, REST), LOADV(gs, REST) * scale);
-  FOR_VECTORS(i) STOREV(ds, i, DX(LOADV(xs, i), LOADV(gs, i) * scale));
-  if (HAS_REST) STOREV(ds, REST, last);
+  STORE_ROW(ds, DX(LOADV(xs, i), LOADV(gs, i) * scale));
 }
 
 __kernel void norm_backward(__global const T* x, __global const T* scale, __global const T* dy,
                             __global T* dx, __global ACC* sums, long8 at, long rows, long n,
-                            long groups, long span, int has_scale, ACC eps, long block,
-                            long parts) {
+                            long groups, long span, ACC eps, long block, long parts) {
   x += at.s0, scale += at.s1, dy += at.s2, dx += at.s3, sums += at.s4;
   const long channels = n / span, all = groups * channels, part = get_global_id(0);
   __global ACC *dscale = sums + part * all, *dshift = sums + (parts + part) * all;
-  for (long i = 0; i < all; ++i) dscale[i] = dshift[i] = (ACC)0;
+  if (PARAMETERS)
+    for (long i = 0; i < all; ++i) dscale[i] = dshift[i] = (ACC)0;
+  ACCV few_scale = (ACCV)(ACC)0;
+  const long first_row = part * block;
   FOR_BLOCK(rows) {
     __global const T *xs = x + row * n, *gs = dy + row * n;
-    const Statistics s = statistics_of(xs, n, eps);
     const long first = row % groups * channels;
     if (span == 1) {
-      backward_elements(xs, has_scale ? scale + first : 0, gs, dx + row * n, dscale + first,
-                        dshift + first, n, s);
+      if (SCALED && n < VEC && (groups > 1 || row == first_row))
+        few_scale = load_few(scale + first, n, (ACC)0);
+      backward_elements(xs, scale + first, gs, dx + row * n, dscale + first, dshift + first, n, eps,
+                        few_scale, ROOM);
       continue;
     }
+    const Statistics s = statistics_of(xs, n, eps);
     ACC total = 0, along = 0;
     for (long c = 0; c < channels; ++c) {
       const ACC2 here = channel_sums(xs + c * span, gs + c * span, span, s.mean);
-      const ACC factor = has_scale ? LOAD_T(scale, first + c) : (ACC)1;
-      dshift[first + c] += here.x;
-      dscale[first + c] += here.y * s.inverse;
+      const ACC factor = SCALED ? LOAD_T(scale, first + c) : (ACC)1;
+      if (PARAMETERS) dshift[first + c] += here.x, dscale[first + c] += here.y * s.inverse;
       total += here.x * factor, along += here.y * factor;
     }
-    Slopes to = {RMS ? (ACC)0 : total / (ACC)n, along * s.inverse / (ACC)n};
+    const Slopes to = slopes_of(total, along, n, s);
     for (long c = 0; c < channels; ++c)
-      backward_channel(xs + c * span, has_scale ? LOAD_T(scale, first + c) : (ACC)1, gs + c * span,
+      backward_channel(xs + c * span, SCALED ? LOAD_T(scale, first + c) : (ACC)1, gs + c * span,
                        dx + row * n + c * span, span, s, to);
   }
 }

@@ -72,8 +72,8 @@ OpArgs row_args(const OpCall& call, const RowPlan& plan, const Tensor& targets,
 void enqueue_rows(const OpCall& call, const char* name, Team team, const RowPlan& plan,
                   OpArgs args) {
   if (in_vectors(call.queue, plan, team))
-    return enqueue_blocks(call.queue, vector_kernel(call.queue, kVectorPath, name, call.dtype()),
-                          std::move(args), plan);
+    return enqueue_blocks(call.queue, vector_kernel(call, kVectorPath, name), std::move(args),
+                          plan);
   enqueue_teams(call.queue, team_kernel(call.queue, kPath, name, call.dtype(), team), args, team,
                 plan.rows());
 }

@@ -6,10 +6,10 @@ typedef struct {
   ACC top, sum;  // the largest element, and the sum of exp(x - top)
 } Row;
 
-Row row_of(__global const T* xs, long n) {
+Row row_of(__global const T* xs, long n, long room) {
   Row r;
   if (n < VEC) {
-    const ACCV v = load_few(xs, n, (ACC)(-INFINITY));
+    const ACCV v = load_short(xs, n, (ACC)(-INFINITY), room);
     r.top = largest_lane(v);
     r.sum = sum_lanes(first_lanes(exp_vector(v - r.top), (ACCV)(ACC)0, n));
   } else {
@@ -21,8 +21,9 @@ Row row_of(__global const T* xs, long n) {
 }
 
 // The sum of x - top.
-ACC sum_below(__global const T* xs, long n, ACC top) {
-  if (n < VEC) return sum_lanes(first_lanes(load_few(xs, n, (ACC)0) - top, (ACCV)(ACC)0, n));
+ACC sum_below(__global const T* xs, long n, ACC top, long room) {
+  if (n < VEC)
+    return sum_lanes(first_lanes(load_short(xs, n, (ACC)0, room) - top, (ACCV)(ACC)0, n));
   SUM_VECTORS(all, LOADV(xs, i) - top);
   return all;
 }
@@ -38,12 +39,13 @@ __kernel void cross_entropy(__global const T* x, __global const long* labels, __
     if (is_bad) atomic_min(bad, (int)min(row, (long)INT_MAX - 1));
     ACC loss = counts ? (ACC)NAN : (ACC)0;
     if (counts && !is_bad) {
-      const Row r = row_of(xs, n);
+      const Row r = row_of(xs, n, ROOM);
       const ACC target = LOAD_T(xs, label) - r.top;  // relative to the largest, as the sum is
       // Without smoothing, classes other than the label's may be -inf.
-      loss = log(r.sum) - (smoothing != (ACC)0 ? ((ACC)1 - smoothing) * target +
-                                                     smoothing * sum_below(xs, n, r.top) / (ACC)n
-                                               : target);
+      loss =
+          log(r.sum) - (smoothing != (ACC)0 ? ((ACC)1 - smoothing) * target +
+                                                  smoothing * sum_below(xs, n, r.top, ROOM) / (ACC)n
+                                            : target);
     }
     STORE_T(losses, row, loss);
   }
@@ -52,14 +54,13 @@ __kernel void cross_entropy(__global const T* x, __global const long* labels, __
 #define DX(v) (dy * (exp_vector((v)-r.top) / r.sum - share))
 
 // dx of a row without its label.
-void backward_row(__global const T* xs, __global T* ds, long n, ACC dy, ACC share, Row r) {
+void backward_row(__global const T* xs, __global T* ds, long n, ACC dy, ACC share, Row r,
+                  long room) {
   if (n < VEC) {
-    store_few(DX(load_few(xs, n, r.top)), ds, n);
+    store_short(DX(load_short(xs, n, r.top, room)), ds, n, room);
     return;
   }
-  const ACCV last = LOADV(xs, REST);
-  FOR_VECTORS(i) STOREV(ds, i, DX(LOADV(xs, i)));
-  if (HAS_REST) STOREV(ds, REST, DX(last));
+  STORE_ROW(ds, DX(LOADV(xs, i)));
 }
 
 __kernel void cross_entropy_backward(__global const T* x, __global const long* labels,
@@ -75,10 +76,10 @@ __kernel void cross_entropy_backward(__global const T* x, __global const long* l
       continue;
     }
     const bool has_label = label >= 0 && label < n;
-    const Row r = row_of(xs, n);
+    const Row r = row_of(xs, n, ROOM);
     const ACC dy = LOAD_T(dlosses, row), share = smoothing / (ACC)n;
     const ACC at_label = has_label ? LOAD_T(xs, label) : (ACC)0;
-    backward_row(xs, ds, n, dy, share, r);
+    backward_row(xs, ds, n, dy, share, r, ROOM);
     if (has_label)
       STORE_T(ds, label, dy * (exp(at_label - r.top) / r.sum - (share + ((ACC)1 - smoothing))));
   }
@@ -93,11 +94,11 @@ __kernel void cross_entropy_probabilities(__global const T* x, __global const T*
   x += at.s0, p += at.s1, losses += at.s2;
   FOR_BLOCK(rows) {
     __global const T *xs = x + row * n, *ps = p + row * n;
-    const Row r = row_of(xs, n);
+    const Row r = row_of(xs, n, ROOM);
     const ACC shift = log(r.sum);
     ACC loss;
     if (n < VEC) {
-      loss = sum_lanes(TERM(load_few(xs, n, (ACC)0), load_few(ps, n, (ACC)0)));
+      loss = sum_lanes(TERM(load_short(xs, n, (ACC)0, ROOM), load_short(ps, n, (ACC)0, ROOM)));
     } else {
       SUM_VECTORS(total, TERM(LOADV(xs, i), LOADV(ps, i)));
       loss = total;

@@ -111,6 +111,14 @@ KernelPtr vector_kernel(const Queue& queue, const char* path, const char* kernel
   });
 }
 
+KernelPtr vector_kernel(const OpCall& call, const char* path, const char* kernel, std::int64_t bits,
+                        const std::string& more) {
+  const bool past =
+      outgrow_caches(bytes_of(call.inputs) + bytes_of(call.outputs), device_profile(call.queue));
+  return vector_kernel(call.queue, path, kernel, call.dtype(), 2 * bits + (past ? 1 : 0),
+                       past ? more + define("PAST_CACHES", 1) : more);
+}
+
 std::int64_t rows_per_item(const Queue& queue, const RowPlan& plan) {
   const std::int64_t items = kBlocksPerUnit * device_profile(queue).compute_units;
   const auto shared = static_cast<std::int64_t>(ceil_div(plan.rows(), items));

@@ -44,6 +44,9 @@ std::string row_macros(DType dtype, const ExtendedDeviceProfile& profile);
 bool in_vectors(const Queue& queue, const RowPlan& plan, Team team);
 KernelPtr vector_kernel(const Queue& queue, const char* path, const char* kernel, DType dtype,
                         std::int64_t bits = 0, const std::string& more = {});
+// The same with PAST_CACHES for calls whose operands do not stay in the caches anyway.
+KernelPtr vector_kernel(const OpCall& call, const char* path, const char* kernel,
+                        std::int64_t bits = 0, const std::string& more = {});
 // Rows of a work-item: enough to be worth its start, few enough to keep all cores busy.
 std::int64_t rows_per_item(const Queue& queue, const RowPlan& plan);
 // Adds the number of rows per item to the arguments.

@@ -115,8 +115,7 @@ void run_rows(const char* kernel_name, const OpCall& call, const RowPlan& plan, 
   for (const auto& input : call.inputs) args.tensor(input);
   args.tensor(call.outputs[0]).value(plan.outer).value(plan.n);
   if (in_vectors(call.queue, plan, team))
-    return enqueue_blocks(call.queue,
-                          vector_kernel(call.queue, kVectorPath, kernel_name, call.dtype()),
+    return enqueue_blocks(call.queue, vector_kernel(call, kVectorPath, kernel_name),
                           std::move(args), plan);
   args.value(plan.inner);
   const auto kernel = team_kernel(call.queue, kPath, kernel_name, call.dtype(), team);

@@ -111,24 +111,22 @@ __kernel void log_softmax(__global const T* x, __global T* y, long8 at, long row
   }
 }
 
-#define BACKWARD(name, TERM, DX)                                                          \
-  __kernel void name(__global const T* y, __global const T* dy, __global T* dx, long8 at, \
-                     long rows, long n, long block) {                                     \
-    y += at.s0, dy += at.s1, dx += at.s2;                                                 \
-    FOR_BLOCK(rows) {                                                                     \
-      __global const T *ys = y + row * n, *gs = dy + row * n;                             \
-      __global T* ds = dx + row * n;                                                      \
-      if (n < VEC) {                                                                      \
-        const ACCV v = load_few(ys, n, (ACC)0), g = load_few(gs, n, (ACC)0);              \
-        const ACC sum = sum_lanes(TERM(v, g));                                            \
-        store_few(DX(v, g, sum), ds, n);                                                  \
-      } else {                                                                            \
-        SUM_VECTORS(sum, TERM(FIRSTV(ys, i), FIRSTV(gs, i)));                             \
-        const ACCV last_y = LOADV(ys, REST), last_g = LOADV(gs, REST);                    \
-        FOR_VECTORS(i) STOREV(ds, i, DX(LOADV(ys, i), LOADV(gs, i), sum));                \
-        if (HAS_REST) STOREV(ds, REST, DX(last_y, last_g, sum));                          \
-      }                                                                                   \
-    }                                                                                     \
+#define BACKWARD(name, TERM, DX)                                                             \
+  __kernel void name(__global const T* y, __global const T* dy, __global T* dx, long8 at,    \
+                     long rows, long n, long block) {                                        \
+    y += at.s0, dy += at.s1, dx += at.s2;                                                    \
+    FOR_BLOCK(rows) {                                                                        \
+      __global const T *ys = y + row * n, *gs = dy + row * n;                                \
+      __global T* ds = dx + row * n;                                                         \
+      if (n < VEC) {                                                                         \
+        const ACCV v = load_short(ys, n, (ACC)0, ROOM), g = load_short(gs, n, (ACC)0, ROOM); \
+        const ACC sum = sum_lanes(TERM(v, g));                                               \
+        store_short(DX(v, g, sum), ds, n, ROOM);                                             \
+      } else {                                                                               \
+        SUM_VECTORS(sum, TERM(FIRSTV(ys, i), FIRSTV(gs, i)));                                \
+        STORE_ROW(ds, DX(LOADV(ys, i), LOADV(gs, i), sum));                                  \
+      }                                                                                      \
+    }                                                                                        \
   }
 
 BACKWARD(softmax_backward, SOFTMAX_TERM, SOFTMAX_DX)

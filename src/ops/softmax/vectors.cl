@@ -18,6 +18,19 @@
 
 #include "ops/softmax/lane_math.cl"
 
+// A row of n < VEC elements, before the end of whose work-item's rows `room` elements are left:
+// what is read and written behind it belongs to rows that come later.
+ACCV load_short(__global const T* p, long n, ACC other, long room) {
+  return room < VEC ? load_few(p, n, other) : first_lanes(LOADV(p, 0), other, n);
+}
+void store_short(ACCV v, __global T* p, long n, long room) {
+  if (room < VEC)
+    store_few(v, p, n);
+  else
+    STOREV(p, 0, v);
+}
+#define ROOM ((last_row - row) * n)
+
 // One element of each of VEC rows, `step` apart, and back.
 #if VEC == 16
 #define LOAD_ROWS(p, step)                                                                      \
@@ -38,6 +51,41 @@ void store_rows(ACCV v, __global T* p, long step) {
   STORE_LANES(v, lanes);
   for (int l = 0; l < VEC; ++l) STORE_T(p, l * step, lanes[l]);
 }
+
+// Writes `value`, an expression in the place i, to all of a row of n >= VEC elements at p, which
+// may overlap nothing that it reads: some are computed twice.
+#define STORE_NEAR(p, value)                                      \
+  {                                                               \
+    for (long i = 0; i + VEC <= n; i += VEC) STOREV(p, i, value); \
+    if (HAS_REST) {                                               \
+      const long i = REST;                                        \
+      STOREV(p, i, value);                                        \
+    }                                                             \
+  }
+// With PAST_CACHES past the caches, where the row is long: lines that it shares with its neighbours
+// are not, for a line that goes both ways is written twice.
+#if defined(PAST_CACHES) && defined(SAME)
+#define LONG_ROW (32 * VEC)
+#define VECTOR_BYTES (VEC * sizeof(T))
+#define STORE_ROW(p, value)                                                                   \
+  if (n < LONG_ROW) {                                                                         \
+    STORE_NEAR(p, value);                                                                     \
+  } else {                                                                                    \
+    const long lead = (VECTOR_BYTES - (size_t)(p) % VECTOR_BYTES) % VECTOR_BYTES / sizeof(T); \
+    long i = 0;                                                                               \
+    if (lead > 0) store_few(value, p, lead);                                                  \
+    for (i = lead; i + VEC <= n; i += VEC) STREAM(value, (__global ACCV*)((p) + i));          \
+    const long left = n - i;                                                                  \
+    if (left > 0) {                                                                           \
+      ACC lanes[VEC];                                                                         \
+      i = REST;                                                                               \
+      STORE_LANES(value, lanes);                                                              \
+      for (long l = VEC - left; l < VEC; ++l) STORE_T(p, i + l, lanes[l]);                    \
+    }                                                                                         \
+  }
+#else
+#define STORE_ROW(p, value) STORE_NEAR(p, value)
+#endif
 
 // ACC total = OP over all vectors of the row of `element`, an expression in their place i; several
 // accumulators, because one would wait for itself.

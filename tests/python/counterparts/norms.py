@@ -61,8 +61,10 @@ def norm_backward(inputs, at, rms=False):
     dx = g - normal * (g * normal).mean(axis=-1, keepdims=True)
     if not rms:
         dx = dx - g.mean(axis=-1, keepdims=True)
-    return ((dx / deviation).reshape(x.shape), summed(dy * normal.reshape(x.shape), at),
-            summed(dy, at))
+    dx = (dx / deviation).reshape(x.shape)
+    if not getattr(at, "parameters", True):
+        return (dx,)
+    return dx, summed(dy * normal.reshape(x.shape), at), summed(dy, at)
 
 
 @numpy_op("layer_norm_backward", "group_norm_backward")
