@@ -1,5 +1,6 @@
 #include "ops/index_check.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "base/check.h"
@@ -14,11 +15,14 @@ namespace {
 constexpr std::int32_t kNone = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t kItems = 4096;  // work-items at most; each looks at several elements
 
-std::int64_t first_bad_on_host(const Tensor& indices, std::int64_t size) {
-  return visit_dtype(indices.dtype(), [&]<class T>(T) -> std::int64_t {
+// A CPU's host reads fewer bytes than these sooner than it starts a kernel and reads its answer.
+constexpr std::int64_t kWorthKernel = 1 << 17;
+
+std::int64_t first_bad(const void* indices, DType dtype, std::int64_t count, std::int64_t size) {
+  return visit_dtype(dtype, [&]<class T>(T) -> std::int64_t {
     if constexpr (std::is_same_v<T, std::int32_t> || std::is_same_v<T, std::int64_t>) {
-      const auto* values = static_cast<const T*>(indices.host_data());
-      for (std::int64_t i = 0; i < indices.numel(); ++i)
+      const auto* values = static_cast<const T*>(indices);
+      for (std::int64_t i = 0; i < count; ++i)
         if (values[i] < 0 || values[i] >= size) return i;
     }
     return kNone;
@@ -64,10 +68,21 @@ void require_index_dtype(const OpSpec& spec, std::size_t input) {
 void check_indices(const OpDef& op, const Tensor& indices, std::int64_t size) {
   if (indices.numel() == 0) return;
   if (indices.queue().is_cpu())
-    return judge(op.name, indices, size, first_bad_on_host(indices, size));
-  const auto bad = enqueue_check(indices, size);
+    return judge(op.name, indices, size,
+                 first_bad(indices.host_data(), indices.dtype(), indices.numel(), size));
+  if (device_profile(indices.queue()).is_cpu &&
+      static_cast<std::int64_t>(indices.nbytes()) < kWorthKernel)
+    return cl::run_check([name = op.name, indices, size] {
+      const auto values = indices.to_host();
+      judge(name, indices, size, first_bad(values.data(), values.dtype(), values.numel(), size));
+    });
+  judge_indices(op, indices, size, enqueue_check(indices, size));
+}
+
+void judge_indices(const OpDef& op, const Tensor& indices, std::int64_t size, const Tensor& bad) {
   cl::run_check([name = op.name, indices, size, bad] {
-    judge(name, indices, size, static_cast<std::int64_t>(bad.item()));
+    const auto positions = bad.to_vector<std::int32_t>();
+    judge(name, indices, size, *std::min_element(positions.begin(), positions.end()));
   });
 }
 

@@ -15,4 +15,8 @@ void require_index_dtype(const OpSpec& spec, std::size_t input);
 // asynchronous. A captured step does the same at each replay. `indices` must be contiguous.
 void check_indices(const OpDef& op, const Tensor& indices, std::int64_t size);
 
+// The same after a kernel that has checked the indices itself, and read something harmless in the
+// place of what bad ones name: `bad` holds the positions of bad ones, or INT_MAX.
+void judge_indices(const OpDef& op, const Tensor& indices, std::int64_t size, const Tensor& bad);
+
 }  // namespace netcl

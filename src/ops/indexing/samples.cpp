@@ -63,6 +63,20 @@ const AxisRow kRows[] = {{{1}, 0, 1},
                          {{0, 3}, 1, 0},
                          {{257}, 0, 16}};
 
+// Enough for several work-items that own many elements; too many for numeric gradients.
+const AxisRow kLarge[] = {
+    {{6, 300}, 0, 90}, {{70, 3}, 0, 9000}, {{3, 40000}, 0, 2}, {{3, 9, 50}, 1, 400}};
+
+// Every row as a sample of `inputs(row, size of its axis, number)`.
+template <class Inputs>
+void add_large(std::vector<OpSample>& all, Inputs&& inputs) {
+  for (const auto& row : kLarge)
+    all.push_back({fmt::format("{}_axis{}_{}", join(row.shape, "x"), row.axis, row.count),
+                   inputs(row, size_of_axis(row.shape, row.axis), all.size()),
+                   {{"axis", row.axis}},
+                   false});
+}
+
 std::string id_of(const AxisRow& row) {
   return fmt::format("{}_axis{}_{}", text(row.shape), row.axis, row.count);
 }
@@ -92,6 +106,9 @@ std::vector<OpSample> index_select_samples() {
         {id_of(row),
          {data(row.shape), indices({row.count}, size_of_axis(row.shape, row.axis), all.size())},
          {{"axis", row.axis}}});
+  add_large(all, [](const AxisRow& row, std::int64_t size, std::size_t turn) {
+    return std::vector{data(row.shape), indices({row.count}, size, turn)};
+  });
   all.push_back({"special",
                  {{{67}, Fill::special}, indices({40}, 67, 0)},
                  {{"axis", std::int64_t{0}}},
@@ -112,6 +129,10 @@ std::vector<OpSample> gather_samples() {
         {fmt::format("{}_by_{}_axis{}", text(row.shape), text(row.indices), row.axis),
          {data(row.shape), indices(row.indices, size_of_axis(row.shape, row.axis), all.size())},
          {{"axis", row.axis}}});
+  add_large(all, [](const AxisRow& row, std::int64_t size, std::size_t turn) {
+    return std::vector{data(row.shape),
+                       indices(with_axis(row.shape, row.axis, row.count), size, turn)};
+  });
   return all;
 }
 
@@ -162,6 +183,10 @@ std::vector<OpSample> index_add_samples() {
          {terms(row.shape), indices({row.count}, size_of_axis(row.shape, row.axis), all.size()),
           terms(with_axis(row.shape, row.axis, row.count))},
          {{"axis", row.axis}}});
+  add_large(all, [](const AxisRow& row, std::int64_t size, std::size_t turn) {
+    return std::vector{terms(row.shape), indices({row.count}, size, turn),
+                       terms(with_axis(row.shape, row.axis, row.count))};
+  });
   // Everything at one place.
   all.push_back({"one_place",
                  {terms({3, 5}), {{300}, Fill::values, 0, 0, DType::int64, {1}}, terms({300, 5})},
@@ -191,6 +216,10 @@ std::vector<OpSample> scatter_add_samples() {
          {terms(row.shape), indices(row.indices, size_of_axis(row.shape, row.axis), all.size()),
           terms(row.indices)},
          {{"axis", row.axis}}});
+  add_large(all, [](const AxisRow& row, std::int64_t size, std::size_t turn) {
+    const auto shape = with_axis(row.shape, row.axis, row.count);
+    return std::vector{terms(row.shape), indices(shape, size, turn), terms(shape)};
+  });
   all.push_back({"one_place",
                  {terms({5}), {{300}, Fill::values, 0, 0, DType::int64, {4}}, terms({300})},
                  {{"axis", std::int64_t{0}}}});

@@ -7,11 +7,14 @@
 #include "ops/indexing/indexing.h"
 #include "ops/indexing/samples.h"
 #include "ops/kernels.h"
+#include "ops/memory_hints.h"
+#include "ops/vector_lanes.h"
 
 namespace netcl {
 namespace {
 
 constexpr const char* kPath = "ops/indexing/select.cl";
+constexpr const char* kRowsPath = "ops/indexing/select_rows.cl";  // on CPUs
 
 // x seen as (outer, size, inner), y as (outer, count, inner).
 struct Pick {
@@ -44,6 +47,50 @@ void enqueue(const OpCall& call, const Tensor& x, const Tensor& indices, const P
       .enqueue(call.queue, kernel, WorkSize(rounded_up(y.numel(), local)), WorkSize(local));
 }
 
+// Of a work-item on a CPU, in elements: a start costs less than copying so many.
+constexpr std::int64_t kPart = 8192;
+constexpr std::int64_t kLeastRun = 16;  // bytes; shorter rows are copied element by element
+
+void enqueue_rows(const OpCall& call, const Tensor& x, const Tensor& indices, const Pick& pick) {
+  const auto& y = call.outputs[0];
+  const auto& profile = device_profile(call.queue);
+  const auto size = static_cast<std::int64_t>(size_of(x.dtype()));
+  const auto inner = pick.x.inner;
+  const bool runs = !pick.per_element && inner * size >= kLeastRun;
+  const bool streams = runs && outgrow_caches(2 * y.nbytes(), profile);
+  const auto longest = vector_lanes(profile, 64, DType::uint8);
+  const auto kernel =
+      op_kernel(call.queue,
+                KernelKey(kRowsPath, "index_rows",
+                          {size, static_cast<std::int64_t>(indices.dtype()), pick.per_element, runs,
+                           streams, longest}),
+                [&] {
+                  return define("T", opaque_type(x.dtype())) + type_macros("IDX", indices.dtype()) +
+                         define("PER_ELEMENT", pick.per_element) + define("RUNS", runs) +
+                         define("LONGEST", longest) + define("STREAMS", streams);
+                });
+  const auto rows = pick.x.outer * pick.count;
+  const auto piece = runs ? std::min(inner, kPart * 4) : inner;
+  const auto pieces = static_cast<std::int64_t>(ceil_div(inner, piece));
+  const auto rows_per_item = std::clamp<std::int64_t>(kPart / piece, 1, rows);
+  const auto items = static_cast<std::int64_t>(ceil_div(rows, rows_per_item)) * pieces;
+  const auto bad = Tensor::empty(call.queue, Shape{items}, DType::int32);
+  OpArgs()
+      .tensor(x)
+      .tensor(indices)
+      .tensor(y)
+      .tensor(bad)
+      .value(rows)
+      .value(rows_per_item)
+      .value(pieces)
+      .value(piece)
+      .value(pick.x.size)
+      .value(pick.count)
+      .value(inner)
+      .enqueue(call.queue, kernel, WorkSize(static_cast<std::size_t>(items)), WorkSize(1));
+  judge_indices(call.op, indices, pick.x.size, bad);
+}
+
 template <class T, class I>
 void pick_rows(const T* x, const I* indices, T* y, const Pick& pick) {
   const auto inner = pick.x.inner;
@@ -72,18 +119,28 @@ void on_host(const OpCall& call, const Tensor& x, const Tensor& indices, const P
   });
 }
 
-void run(const OpCall& call, const Tensor& x, const Tensor& indices, const Pick& pick) {
-  check_indices(call.op, indices, pick.x.size);
-  call.queue.is_cpu() ? on_host(call, x, indices, pick) : enqueue(call, x, indices, pick);
+enum class Way { on_host, per_element, rows };
+
+void run(const OpCall& call, const Tensor& x, const Tensor& indices, const Pick& pick, Way way) {
+  // Those of the rows are checked while they are used; but of nothing, nothing can be read.
+  if (way != Way::rows || pick.x.size == 0) check_indices(call.op, indices, pick.x.size);
+  switch (way) {
+    case Way::on_host:
+      return on_host(call, x, indices, pick);
+    case Way::per_element:
+      return enqueue(call, x, indices, pick);
+    case Way::rows:
+      return enqueue_rows(call, x, indices, pick);
+  }
 }
 
 // ---- index_select
 
-void run_select(const OpCall& call) {
+void run_select(const OpCall& call, Way way) {
   const auto axis =
       normalize_axis(call.attributes.integer("axis"), call.inputs[0].ndim(), "index_select");
   run(call, call.inputs[0], call.inputs[1],
-      {AxisView(call.inputs[0].shape(), axis), call.inputs[1].numel(), false});
+      {AxisView(call.inputs[0].shape(), axis), call.inputs[1].numel(), false}, way);
 }
 
 std::vector<TensorSpec> infer_select(const OpSpec& spec) {
@@ -134,9 +191,9 @@ void reference_embedding(RefCall& call) {
           table.values[static_cast<std::size_t>(indices.values[i]) * width + k];
 }
 
-void run_embedding(const OpCall& call) {
+void run_embedding(const OpCall& call, Way way) {
   run(call, call.inputs[1], call.inputs[0],
-      {AxisView(call.inputs[1].shape(), 0), call.inputs[0].numel(), false});
+      {AxisView(call.inputs[1].shape(), 0), call.inputs[0].numel(), false}, way);
 }
 
 std::vector<Tensor> backward_embedding(const OpGradient& g) {
@@ -180,7 +237,7 @@ void reference_gather(RefCall& call) {
   });
 }
 
-void run_gather(const OpCall& call) {
+void run_gather(const OpCall& call, Way way) {
   const auto& indices = call.inputs[1];
   auto x = call.inputs[0];
   const auto axis = normalize_axis(call.attributes.integer("axis"), x.ndim(), "gather");
@@ -188,7 +245,7 @@ void run_gather(const OpCall& call) {
   for (std::int64_t i = 0; i < x.ndim(); ++i)
     if (i != axis) x = x.narrow(i, 0, indices.shape()[i]);
   run(call, x.contiguous(), indices,
-      {AxisView(x.shape(), axis), AxisView(indices.shape(), axis).size, true});
+      {AxisView(x.shape(), axis), AxisView(indices.shape(), axis).size, true}, way);
 }
 
 std::vector<Tensor> backward_gather(const OpGradient& g) {
@@ -197,15 +254,24 @@ std::vector<Tensor> backward_gather(const OpGradient& g) {
   return {apply("scatter_add", {zeros, g.inputs[1], g.dy()}, g.attributes), Tensor()};
 }
 
-OpDef make(const char* name, const char* variant, void (*run_op)(const OpCall&)) {
+OpDef make(const char* name, const char* rows, const char* per_element,
+           void (*run_op)(const OpCall&, Way)) {
+  const auto by = [run_op](Way way) {
+    return [=](const OpCall& call, const VariantRun&) { run_op(call, way); };
+  };
   OpDef op;
   op.name = name;
   op.dtypes = kFloatsAndInts;
-  op.host = run_op;
-  op.variants = {{.name = variant,
-                  .kernel = "",
-                  .path = kPath,
-                  .run = [run_op](const OpCall& call, const VariantRun&) { run_op(call); }}};
+  op.host = [run_op](const OpCall& call) { run_op(call, Way::on_host); };
+  op.variants = {
+      {.name = rows,
+       .kernel = "",
+       .path = kRowsPath,
+       .declines = [](const OpCall&, const ExtendedDeviceProfile& profile) -> std::string {
+         return profile.is_cpu ? "" : "work-items that own many rows are for CPUs";
+       },
+       .run = by(Way::rows)},
+      {.name = per_element, .kernel = "", .path = kPath, .run = by(Way::per_element)}};
   op.tolerance = [](const OpSpec&) { return Tolerance{0, 0}; };
   op.tolerance_reason = "nothing is computed";
   return op;
@@ -214,7 +280,7 @@ OpDef make(const char* name, const char* variant, void (*run_op)(const OpCall&))
 }  // namespace
 
 OpDef index_select_op() {
-  auto op = make("index_select", "index_select.per_element", run_select);
+  auto op = make("index_select", "index_select.rows", "index_select.per_element", run_select);
   op.summary = "parts of one axis, picked by indices";
   op.infer = infer_select;
   op.reference = reference_select;
@@ -225,7 +291,7 @@ OpDef index_select_op() {
 }
 
 OpDef embedding_op() {
-  auto op = make("embedding", "embedding.per_element", run_embedding);
+  auto op = make("embedding", "embedding.rows", "embedding.per_element", run_embedding);
   op.summary = "rows of a table, picked by indices";
   op.infer = infer_embedding;
   op.reference = reference_embedding;
@@ -236,7 +302,7 @@ OpDef embedding_op() {
 }
 
 OpDef gather_op() {
-  auto op = make("gather", "gather.per_element", run_gather);
+  auto op = make("gather", "gather.rows", "gather.per_element", run_gather);
   op.summary = "elements picked along one axis, an index for each";
   op.infer = infer_gather;
   op.reference = reference_gather;
