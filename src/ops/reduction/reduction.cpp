@@ -2,6 +2,7 @@
 #include "ops/reduction/reduction.h"
 
 #include <algorithm>
+#include <array>
 
 #include "base/check.h"
 #include "ops/kernels.h"
@@ -46,6 +47,24 @@ std::vector<std::int64_t> reduced_axes(const ReductionInfo& info, const Attribut
   return axes;
 }
 
+namespace {
+
+// Nothing where more than two groups of axes are reduced, or the last axis is not.
+std::optional<ReductionRuns> plan_runs(const Shape& shape, const std::vector<std::int64_t>& axes) {
+  std::array<std::int64_t, 4> sizes = {1, 1, 1, 1};
+  std::size_t place = 0;  // of the sizes: kept, reduced, kept, reduced
+  for (std::int64_t axis = 0; axis < shape.rank(); ++axis) {
+    if (shape[axis] == 1) continue;
+    if (std::binary_search(axes.begin(), axes.end(), axis) != (place % 2 == 1)) ++place;
+    if (place >= sizes.size()) return std::nullopt;
+    sizes[place] *= shape[axis];
+  }
+  if (place + 1 != sizes.size()) return std::nullopt;
+  return ReductionRuns{sizes[0], sizes[1], sizes[2], sizes[3]};
+}
+
+}  // namespace
+
 ReductionPlan plan_reduction(const Shape& shape, const std::vector<std::int64_t>& axes) {
   ReductionPlan plan;
   const auto is_reduced = [&](std::int64_t axis) {
@@ -67,6 +86,7 @@ ReductionPlan plan_reduction(const Shape& shape, const std::vector<std::int64_t>
     (axis < first ? plan.outer : plan.inner) *= shape[axis];
   }
   if (adjacent) return plan;
+  plan.runs = plan_runs(shape, axes);
   plan.outer *= std::exchange(plan.inner, 1);
   for (std::int64_t axis = 0; axis < shape.rank(); ++axis)
     if (!is_reduced(axis)) plan.order.push_back(axis);

@@ -2,6 +2,8 @@
 // kernels and host loops compute.
 #pragma once
 
+#include <optional>
+
 #include "ops/op.h"
 
 namespace netcl {
@@ -26,9 +28,15 @@ struct ReductionInfo {
 const std::vector<ReductionInfo>& reduction_infos();
 const ReductionInfo& reduction_info(std::string_view name);
 
+// x as (outer, repeats, inner, span), of which repeats and span are reduced.
+struct ReductionRuns {
+  std::int64_t outer = 1, repeats = 1, inner = 1, span = 1;
+};
+
 struct ReductionPlan {
   std::int64_t outer = 1, reduced = 1, inner = 1;
-  std::vector<std::int64_t> order;  // how to permute x first; empty: as it is
+  std::vector<std::int64_t> order;    // how to permute x first; empty: as it is
+  std::optional<ReductionRuns> runs;  // how x may be reduced without that
 
   std::int64_t results() const { return outer * inner; }
 };

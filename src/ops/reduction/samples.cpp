@@ -163,13 +163,18 @@ std::vector<Form> forms_of(const ReductionInfo& info) {
                                {{1, 9000, 3}, {1}},
                                {{1, 2050, 37}, {1}},
                                {{3, 600}, {0}}});
+  if (tries_large(info) && !info.is_arg()) forms.push_back({{11, 2, 9001}, {0, 2}});
   if (!info.is_arg())
     forms.insert(forms.end(), {{{}, {}},
                                {{}, {}, true},
                                {{6, 1, 7}, {0, 1}},
                                {{6, 1, 7}, {0, 2}, true},
                                {{2, 3, 4, 5}, {0, 1, 2, 3}, true},
-                               {{2, 3, 4, 5}, {0, 3}}});
+                               {{2, 3, 4, 5}, {0, 3}},
+                               {{7, 4, 33}, {0, 2}},
+                               {{3, 5, 2, 1, 40}, {1, 4}, true},
+                               {{2, 140, 3, 64}, {1, 3}},
+                               {{2, 3, 37, 5, 19}, {0, 2, 3}}});
   if (!info.needs_elements()) forms.insert(forms.end(), {{{0}, {0}}, {{2, 0, 3}, {0, 1}, true}});
   return forms;
 }

@@ -13,6 +13,7 @@ namespace {
 constexpr const char* kPath = "ops/reduction/reduce.cl";
 constexpr const char* kVectorPath = "ops/reduction/reduce_vectors.cl";
 constexpr const char* kStatePath = "ops/reduction/state_vectors.cl";
+constexpr const char* kRunsPath = "ops/reduction/runs.cl";
 constexpr std::int64_t kGroup = 256;           // items of a work-group, at most
 constexpr std::int64_t kLanes = 16;            // accumulators of a work-item on a CPU
 constexpr std::int64_t kSideBySide = 32;       // results that a warp of a GPU reads together
@@ -39,8 +40,18 @@ class Reduce {
         call_(call),
         plan_(plan_reduction(call.inputs[0].shape(),
                              reduced_axes(info, call.attributes, call.inputs[0].ndim()))),
-        x_(plan_.order.empty() ? call.inputs[0] : call.inputs[0].permute(plan_.order).contiguous()),
+        x_(call.inputs[0]),
         y_(call.outputs[0]) {}
+
+  // Axes with others between them where they lie, in runs that fill a vector.
+  bool in_runs() const {
+    return plan_.runs && plan_.runs->span >= vec() && x_.numel() > 0 &&
+           (in_vectors() || states_in_vectors());
+  }
+  Reduce& permute() {
+    if (!plan_.order.empty()) x_ = x_.permute(plan_.order).contiguous();
+    return *this;
+  }
 
   // Neighbours that do not fill a vector of states: rows one behind the other.
   void line_up() {
@@ -70,7 +81,20 @@ class Reduce {
     const auto group = clamped_local(kernel, std::min(local, kGroup));
     finished(args).enqueue(call_.queue, kernel,
                            static_cast<std::size_t>(plan_.results() * parts) * group, group);
-    if (parts > 1) combine(states, parts);
+    if (parts > 1) combine(states, parts, plan_.outer, plan_.inner);
+  }
+
+  void runs(std::int64_t units) const {
+    const auto [outer, repeats, inner, span] = *plan_.runs;
+    const auto parts = std::min(shares(units, plan_.results(), plan_.reduced), repeats);
+    const auto block = parts > 1 ? 1 : rows_per_item(call_.queue, {plan_.results(), plan_.reduced});
+    const auto states = states_of(parts);
+    auto args = OpArgs().tensor(x_).tensor(y_).tensor(states);
+    args.value(outer).value(repeats).value(inner).value(span).value(parts);
+    finished(args).value(block);
+    const auto blocks = static_cast<std::int64_t>(ceil_div(plan_.results(), block));
+    enqueue(args, vector_kernel_of("reduce_runs", kRunsPath), blocks * parts, 1);
+    if (parts > 1) combine(states, parts, outer, inner);
   }
 
   void chunks(std::int64_t units) const {
@@ -94,7 +118,7 @@ class Reduce {
     // Few items are shared out one by one; many in groups, each of which costs a start.
     const auto items = owners * parts;
     enqueue(finished(args), kernel, items, !cpu || items >= 512 * units ? 64 : 1);
-    if (parts > 1) combine(states, parts);
+    if (parts > 1) combine(states, parts, plan_.outer, plan_.inner);
   }
 
  private:
@@ -130,8 +154,8 @@ class Reduce {
     finished(args).value(block);
     const auto items =
         parts > 1 ? plan_.outer * parts : static_cast<std::int64_t>(ceil_div(plan_.outer, block));
-    enqueue(args, vector_kernel_of("reduce_rows"), items, 1);
-    if (parts > 1) combine(states, parts);
+    enqueue(args, vector_kernel_of("reduce_rows", vector_path()), items, 1);
+    if (parts > 1) combine(states, parts, plan_.outer, plan_.inner);
   }
 
   void column_vectors(std::int64_t units) const {
@@ -144,21 +168,22 @@ class Reduce {
     auto args = OpArgs().tensor(x_).tensor(y_).tensor(states);
     sizes(args).value(plan_.inner).value(parts);
     finished(args).value(states_too ? strips : joined);
-    enqueue(args, vector_kernel_of("reduce_columns"), plan_.outer * strips * parts, 1);
-    if (parts > 1) combine(states, parts);
+    enqueue(args, vector_kernel_of("reduce_columns", vector_path()), plan_.outer * strips * parts,
+            1);
+    if (parts > 1) combine(states, parts, plan_.outer, plan_.inner);
   }
 
-  KernelPtr vector_kernel_of(const char* name) const {
+  const char* vector_path() const { return states_in_vectors() ? kStatePath : kVectorPath; }
+  KernelPtr vector_kernel_of(const char* name, const char* path) const {
     const auto dtype = x_.dtype();
-    return op_kernel(call_.queue,
-                     {states_in_vectors() ? kStatePath : kVectorPath,
-                      name,
-                      {static_cast<std::int64_t>(info_.kind), static_cast<std::int64_t>(dtype)}},
-                     [&] {
-                       return prologue(dtype) + row_macros(dtype, device_profile(call_.queue)) +
-                              (is_floating(dtype) ? define("FLOATING", 1) : "") +
-                              define("STRIP", kStrip);
-                     });
+    return op_kernel(
+        call_.queue,
+        {path, name, {static_cast<std::int64_t>(info_.kind), static_cast<std::int64_t>(dtype)}},
+        [&] {
+          return prologue(dtype) + row_macros(dtype, device_profile(call_.queue)) +
+                 (is_floating(dtype) ? define("FLOATING", 1) : "") + define("STRIP", kStrip) +
+                 define("ONE_NUMBER", has_one_number());
+        });
   }
 
   KernelPtr kernel_of(const char* name) const {
@@ -190,10 +215,11 @@ class Reduce {
                        accumulator(info_, x_.dtype()));
   }
 
-  void combine(const Tensor& states, std::int64_t parts) const {
+  void combine(const Tensor& states, std::int64_t parts, std::int64_t outer,
+               std::int64_t inner) const {
     const auto kernel = kernel_of("reduce_parts");
     auto args = OpArgs().tensor(states).tensor(y_);
-    sizes(args).value(plan_.inner).value(parts);
+    args.value(outer).value(plan_.reduced).value(inner).value(parts);
     enqueue(finished(args), kernel, plan_.results(), 64);
   }
 
@@ -226,21 +252,23 @@ std::vector<OpVariant> reduction_variants(const ReductionInfo& info) {
   OpVariant chunked{"reduction.chunked", "REDUCTION_CHUNKED", kPath};
   chunked.run = [&info](const OpCall& call, const VariantRun&) {
     Reduce reduce(info, call);
-    reduce.line_up();
-    reduce.chunks(device_profile(call.queue).compute_units);
+    const std::int64_t units = device_profile(call.queue).compute_units;
+    if (reduce.in_runs()) return reduce.runs(units);
+    reduce.permute().line_up();
+    reduce.chunks(units);
   };
   OpVariant parallel{"reduction.parallel", "REDUCTION_PARALLEL", kPath};
   parallel.run = [&info](const OpCall& call, const VariantRun& with) {
-    Reduce(info, call).groups(1, with.config.local_size_1d);
+    Reduce(info, call).permute().groups(1, with.config.local_size_1d);
   };
   OpVariant workgroup{"reduction.workgroup", "REDUCTION_WORKGROUP", kPath};
   workgroup.run = [&info](const OpCall& call, const VariantRun& with) {
-    const Reduce reduce(info, call);
-    reduce.groups(parts_of(reduce.plan()), with.config.local_size_1d);
+    Reduce reduce(info, call);
+    reduce.permute().groups(parts_of(reduce.plan()), with.config.local_size_1d);
   };
   OpVariant sequential{"reduction.sequential", "REDUCTION_SEQUENTIAL", kPath};
   sequential.run = [&info](const OpCall& call, const VariantRun&) {
-    Reduce(info, call).sequential();
+    Reduce(info, call).permute().sequential();
   };
   return {chunked, parallel, workgroup, sequential};
 }
