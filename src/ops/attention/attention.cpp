@@ -3,8 +3,8 @@
 #include <limits>
 
 #include "base/check.h"
-#include "base/parallel.h"
 #include "netcl/ops.h"
+#include "ops/attention/host.h"
 #include "ops/attention/plan.h"
 #include "ops/attention/samples.h"
 #include "ops/attention/tiles.h"
@@ -12,7 +12,6 @@
 #include "ops/elementwise/broadcast.h"
 #include "ops/registry.h"
 #include "ops/vector_lanes.h"
-#include "tensor/convert.h"
 
 namespace netcl {
 namespace {
@@ -229,129 +228,6 @@ void run_backward(const OpCall& call) {
   call.outputs[2].copy_from(dkv.narrow(-1, plan.E, plan.F));
 }
 
-// ---- the CPU backend: the kernels' loops, a query or a key per iteration
-
-template <class T>
-struct HostAttention {
-  using V = std::conditional_t<std::is_same_v<T, double>, double, float>;
-  const OpCall& call;
-  AttentionPlan plan;
-  const T *q, *k, *v;
-
-  explicit HostAttention(const OpCall& one) : call(one), plan(plan_attention(one)) {
-    q = data(0), k = data(1), v = data(2);
-  }
-  const T* data(std::size_t input) const {
-    return static_cast<const T*>(call.inputs[input].host_data());
-  }
-  static V value(T element) { return convert_element<V>(element); }
-
-  V score(std::int64_t z, std::int64_t l, std::int64_t s) const {
-    constexpr V kNever = -std::numeric_limits<V>::infinity();
-    if (plan.causal && s > l) return kNever;
-    const auto at = z / plan.inner * plan.mask_strides[0] + z % plan.inner * plan.mask_strides[1] +
-                    l * plan.mask_strides[2] + s * plan.mask_strides[3];
-    if (plan.mask_kind() == 1 && !static_cast<const bool*>(plan.mask.host_data())[at])
-      return kNever;
-    const T *x = q + (z * plan.L + l) * plan.E, *w = k + (z * plan.S + s) * plan.E;
-    V dot = 0;
-    for (std::int64_t e = 0; e < plan.E; ++e) dot += value(x[e]) * value(w[e]);
-    dot *= static_cast<V>(plan.scale);
-    return plan.mask_kind() == 2 ? dot + value(static_cast<const T*>(plan.mask.host_data())[at])
-                                 : dot;
-  }
-
-  void forward() const {
-    parallel_for(plan.batches * plan.L, 1, [this](std::int64_t begin, std::int64_t end) {
-      std::vector<V> weight(static_cast<std::size_t>(plan.S)),
-          sum(static_cast<std::size_t>(plan.F));
-      for (auto row = begin; row < end; ++row) forward_row(row, weight, sum);
-    });
-  }
-
-  void forward_row(std::int64_t row, std::vector<V>& weight, std::vector<V>& sum) const {
-    const auto z = row / plan.L, l = row % plan.L;
-    V largest = -std::numeric_limits<V>::infinity(), total = 0;
-    for (std::int64_t s = 0; s < plan.S; ++s) {
-      weight[static_cast<std::size_t>(s)] = score(z, l, s);
-      largest = std::fmax(largest, weight[static_cast<std::size_t>(s)]);
-    }
-    std::fill(sum.begin(), sum.end(), V{0});
-    const V base = std::isinf(largest) && largest < 0 ? V{0} : largest;
-    for (std::int64_t s = 0; s < plan.S; ++s) {
-      const V w = std::exp(weight[static_cast<std::size_t>(s)] - base);
-      total += w;
-      if (w == 0) continue;
-      const T* from = v + (z * plan.S + s) * plan.F;
-      for (std::size_t f = 0; f < sum.size(); ++f) sum[f] += w * value(from[f]);
-    }
-    auto* y = static_cast<T*>(call.outputs[0].host_data()) + row * plan.F;
-    for (std::size_t f = 0; f < sum.size(); ++f)
-      y[f] = convert_element<T>(plan.S == 0 ? V{0} : sum[f] / total);
-    static_cast<V*>(call.outputs[1].host_data())[row] = largest + std::log(total);
-  }
-
-  // p and ds of a pair; false when the query does not see the key.
-  bool pair(std::int64_t z, std::int64_t l, std::int64_t s, V& p, V& ds) const {
-    const V one = score(z, l, s);
-    if (std::isinf(one) && one < 0) return false;
-    const auto row = z * plan.L + l;
-    p = std::exp(one - static_cast<const V*>(call.inputs[5].host_data())[row]);
-    const T *y = data(4) + row * plan.F, *dy = data(6) + row * plan.F;
-    const T* from = v + (z * plan.S + s) * plan.F;
-    ds = call.has(7) ? static_cast<const V*>(call.inputs[7].host_data())[row] : V{0};
-    for (std::int64_t f = 0; f < plan.F; ++f) ds += value(dy[f]) * (value(from[f]) - value(y[f]));
-    ds *= p * static_cast<V>(plan.scale);
-    return true;
-  }
-
-  void backward() const {
-    parallel_for(plan.batches * plan.L, 1, [this](std::int64_t begin, std::int64_t end) {
-      std::vector<V> sum(static_cast<std::size_t>(plan.E));
-      for (auto row = begin; row < end; ++row) {
-        std::fill(sum.begin(), sum.end(), V{0});
-        for (std::int64_t s = 0; s < plan.S; ++s) {
-          V p, ds;
-          if (!pair(row / plan.L, row % plan.L, s, p, ds)) continue;
-          add(sum.data(), ds, k + (row / plan.L * plan.S + s) * plan.E, plan.E);
-        }
-        store(0, row, sum.data(), plan.E);
-      }
-    });
-    parallel_for(plan.batches * plan.S, 1, [this](std::int64_t begin, std::int64_t end) {
-      std::vector<V> dk(static_cast<std::size_t>(plan.E)), dv(static_cast<std::size_t>(plan.F));
-      for (auto row = begin; row < end; ++row) {
-        std::fill(dk.begin(), dk.end(), V{0});
-        std::fill(dv.begin(), dv.end(), V{0});
-        const auto z = row / plan.S;
-        for (std::int64_t l = 0; l < plan.L; ++l) {
-          V p, ds;
-          if (!pair(z, l, row % plan.S, p, ds)) continue;
-          add(dk.data(), ds, q + (z * plan.L + l) * plan.E, plan.E);
-          add(dv.data(), p, data(6) + (z * plan.L + l) * plan.F, plan.F);
-        }
-        store(1, row, dk.data(), plan.E);
-        store(2, row, dv.data(), plan.F);
-      }
-    });
-  }
-
-  static void add(V* to, V factor, const T* from, std::int64_t n) {
-    for (std::int64_t i = 0; i < n; ++i) to[i] += factor * value(from[i]);
-  }
-  void store(std::size_t output, std::int64_t row, const V* from, std::int64_t n) const {
-    auto* to = static_cast<T*>(call.outputs[output].host_data()) + row * n;
-    for (std::int64_t i = 0; i < n; ++i) to[i] = convert_element<T>(from[i]);
-  }
-};
-
-template <class F>
-void on_host(const OpCall& call, F&& f) {
-  if (call.dtype() == DType::float64) return f(HostAttention<double>(call));
-  if (call.dtype() == DType::float16) return f(HostAttention<float16_t>(call));
-  f(HostAttention<float>(call));
-}
-
 // ---- declarations
 
 std::vector<Tensor> attention_backward(const OpGradient& g) {
@@ -379,7 +255,7 @@ OpDef forward_op() {
             {without_last(spec.shape(0)), compute_dtype(spec.dtype())}};
   };
   op.reference = forward_reference;
-  op.host = [](const OpCall& call) { on_host(call, [](const auto& host) { host.forward(); }); };
+  op.host = attention_on_host;
   op.backward = attention_backward;
   OpVariant groups{"attention.groups", "ROWWISE_GROUP", kForward};
   groups.run = [](const OpCall& call, const VariantRun&) { run_groups(call); };
@@ -410,7 +286,7 @@ OpDef backward_op() {
             {spec.shape(2), spec.dtype()}};
   };
   op.reference = backward_reference;
-  op.host = [](const OpCall& call) { on_host(call, [](const auto& host) { host.backward(); }); };
+  op.host = attention_backward_on_host;
   OpVariant rows{"attention_backward.rows", "", kBackward};
   rows.run = [](const OpCall& call, const VariantRun&) { run_backward(call); };
   op.variants = {attention_backward_tiles(), rows};
