@@ -128,6 +128,23 @@ TEST(Matmul, TransposedFactorsGiveTheSameBits) {
   });
 }
 
+// A vector times a matrix that the caches do not hold is computed in blocks of its rows.
+TEST(Matmul, LargeMatricesTimesAVector) {
+  constexpr std::int64_t kColumns = 4099;
+  constexpr std::uint64_t kTooMuch = 64 << 20;
+  for (const auto& handle : test::opencl_devices()) {
+    const auto cache = device_profile(handle.queue).global_mem_cache_size;
+    if (cache > kTooMuch) continue;
+    const auto rows = static_cast<std::int64_t>(cache / 2 / sizeof(float)) / kColumns + 5;
+    const auto a = Tensor::random(handle.queue, {2, rows}, 1);
+    const auto b = Tensor::random(handle.queue, {rows, kColumns}, 2);
+    const auto one = ops::matmul(a.narrow(0, 0, 1), b).to_vector<float>();
+    const auto two = ops::matmul(a, b).to_vector<float>();
+    for (std::size_t i = 0; i < one.size(); ++i)
+      ASSERT_NEAR(one[i], two[i], 1e-4 * static_cast<double>(rows) / 4) << i;
+  }
+}
+
 TEST(Attention, BadInputNamesTheRuleAndTheValues) {
   test::on_every_device([](const Queue& q) {
     const auto x = zeros(q, {2, 5, 4});

@@ -4,6 +4,8 @@
 //   gemv_rows   ALONG_K: one work-group of WG items (a power of two) per result
 //   gemv_wide   a work-item owns VEC neighbouring results, the matrix contiguous across them
 //   gemv_strip  likewise NV vectors of results, for CPUs: whole lines of every row
+//   gemv_block  likewise `width` results, up to WIDEST: so long a part of some rows at a time that
+//               memory is read in order
 // Sizes: long4 size: results, K, batches, inner batches; strides: matrix result, matrix k, matrix
 // batches; vector k, vector batches; y result, y batches. Global size: (items, 1, batches),
 // guarded.
@@ -126,8 +128,11 @@ __kernel void gemv_wide(__global const T* matrix, __global const T* vector, __gl
     if (first + lane < size.s0) STORE_Y(first + lane, lanes[lane]);
 }
 
-#if defined(NV)
+#if defined(NV) || defined(WIDEST)
 #include "ops/lanes.cl"
+#endif
+
+#if defined(NV)
 #define ROWS_AHEAD 4
 
 // Results [first, first + lanes), one vector of them.
@@ -187,5 +192,49 @@ __kernel void gemv_strip(__global const T* matrix, __global const T* vector, __g
     for (long i = 0; i < count; ++i) results[i] += part[i];
   }
   for (long i = first - from_result; i < count; ++i) STORE_Y(from_result + i, results[i]);
+}
+#endif
+
+#if defined(WIDEST)
+#define ROWS_TOGETHER 8
+
+// device(gemv_block): CPU
+__attribute__((reqd_work_group_size(1, 1, 1))) __kernel void gemv_block(
+    __global const T* matrix, __global const T* vector, __global T* y,
+    __global const T* bias RESIDUAL_PARAMETER, long8 at, long4 size, long4 sm, long4 sv, long4 sy,
+    long bias_step, int width) {
+  __local ACC sums[WIDEST];
+  const long first = (long)get_global_id(0) * width;
+  const int count = (int)min((long)width, size.s0 - first);
+  TO_BATCH((long)get_global_id(2));
+  matrix += first;
+  for (int j = 0; j < count; j += VEC) STORE_LOCAL((ACCV)(0), sums + j);
+  long k = 0;
+  for (; k + ROWS_TOGETHER <= size.s1; k += ROWS_TOGETHER) {
+    ACC factor[ROWS_TOGETHER];
+#pragma unroll
+    for (int i = 0; i < ROWS_TOGETHER; ++i) factor[i] = LOAD_T(vector, (k + i) * sv.s0);
+    __global const T* from = matrix + k * sm.s1;
+    for (int j = 0; j < count; j += VEC) {
+      // The last vector overlaps the one before: its sums are its own.
+      __global const T* row = from + min(j, count - VEC);
+      ACCV part = LOADV(row, 0) * factor[0];
+#pragma unroll
+      for (int i = 1; i < ROWS_TOGETHER; ++i)
+        part = MULTIPLY_ADD(LOADV(row, i * sm.s1), (ACCV)(factor[i]), part);
+      STORE_LOCAL(LOAD_LOCAL(sums + j) + part, sums + j);
+    }
+  }
+  for (; k < size.s1; ++k) {
+    const ACC factor = LOAD_T(vector, k * sv.s0);
+    for (int j = 0; j < count; j += VEC)
+      STORE_LOCAL(MULTIPLY_ADD(LOADV(matrix, k * sm.s1 + min(j, count - VEC)), (ACCV)(factor),
+                               LOAD_LOCAL(sums + j)),
+                  sums + j);
+  }
+  for (int i = 0; i < count; ++i) {
+    const int own = count - i > VEC || count % VEC == 0 ? i : i + (VEC - count % VEC);
+    STORE_Y(first + i, sums[own]);
+  }
 }
 #endif

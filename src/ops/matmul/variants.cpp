@@ -1,6 +1,7 @@
 // The kernels of matrix products: their parameters and launches.
 #include "base/format.h"
 #include "ops/matmul/plan.h"
+#include "ops/memory_hints.h"
 #include "ops/panels.h"
 #include "ops/vector_lanes.h"
 
@@ -22,6 +23,8 @@ constexpr std::int64_t kManyTerms = 384, kFarApart = 8192;  // bytes
 // Results that a CPU's work-item sums side by side: long runs of every row, where that leaves
 // enough work-items.
 constexpr std::int64_t kWideStrip = 128, kStrip = 64, kStripsPerCore = 4;
+// Results of a work-item that reads a matrix which the caches do not hold.
+constexpr std::int64_t kBlocksPerCore = 2, kNarrowestBlock = 512, kWidestBlock = 4096;
 constexpr std::int64_t kGroupsPerCore = 16;
 constexpr std::int64_t kMostSums = 8;  // vectors of them that surely stay in registers
 
@@ -202,6 +205,19 @@ struct VectorProduct {
         wide(result_step == 1 && results > 1 && k_step != 1) {}
 };
 
+// The results of a work-item that reads long parts of rows; 0 where the caches hold the matrix, or
+// too few would be left for it.
+std::int64_t block_width(const VectorProduct& product, const MatmulPlan& plan,
+                         const ExtendedDeviceProfile& profile, std::int64_t vec) {
+  const auto bytes = product.results * plan.K * static_cast<std::int64_t>(size_of(plan.dtype()));
+  if (!outgrow_caches(static_cast<std::uint64_t>(bytes), profile)) return 0;
+  const auto items =
+      std::max<std::int64_t>(kBlocksPerCore * profile.compute_units / plan.batches(), 1);
+  const auto even = static_cast<std::int64_t>(ceil_div(product.results, items));
+  const auto width = std::min(static_cast<std::int64_t>(ceil_div(even, vec)) * vec, kWidestBlock);
+  return width < kNarrowestBlock ? 0 : width;
+}
+
 void run_gemv(const OpCall& call, const MatmulPlan& plan, const VariantRun& with) {
   const VectorProduct product(plan);
   const auto& [matrix, vector, results, result_step, k_step, vector_step, row, wide] = product;
@@ -216,16 +232,21 @@ void run_gemv(const OpCall& call, const MatmulPlan& plan, const VariantRun& with
   const auto side_by_side = strips >= kStripsPerCore * profile.compute_units ? kWideStrip : kStrip;
   const auto vectors =
       wide && profile.is_cpu ? std::clamp<std::int64_t>(side_by_side / vec, 1, kMostSums) : 0;
+  // Or such long parts of the rows that memory is read in order.
+  const auto width = wide && profile.is_cpu ? block_width(product, plan, profile, vec) : 0;
   const KernelKey key(kGemv,
-                      vectors > 0 ? "gemv_strip"
-                      : wide      ? "gemv_wide"
-                      : group > 0 ? "gemv_rows"
-                                  : "gemv",
+                      width > 0     ? "gemv_block"
+                      : vectors > 0 ? "gemv_strip"
+                      : wide        ? "gemv_wide"
+                      : group > 0   ? "gemv_rows"
+                                    : "gemv",
                       {code_of(plan), vec, along, group, vectors});
   const auto kernel = op_kernel(call.queue, key, [&] {
     return base_prologue(plan) + vector_macros(plan.dtype(), vec) + define("ALONG_K", along) +
            (group > 0 ? define("WG", group) : std::string()) +
-           (vectors > 0 ? define("NV", vectors) : std::string());
+           (width > 0     ? define("WIDEST", kWidestBlock)
+            : vectors > 0 ? define("NV", vectors)
+                          : std::string());
   });
   const Long8 size{{results, plan.K, plan.batches(), plan.inner}};
   const Long8 sm{{result_step, k_step, matrix.outer, matrix.inner}};
@@ -242,8 +263,13 @@ void run_gemv(const OpCall& call, const MatmulPlan& plan, const VariantRun& with
   add_results(args.tensor(matrix.tensor).tensor(vector.tensor), plan, residual);
   for (const auto* four : {&size, &sm, &sv, &sy})
     args.by_value(four->values.data(), sizeof four->values / 2);
-  args.value(std::int64_t{row ? 1 : 0})
-      .enqueue(call.queue, kernel,
+  args.value(std::int64_t{row ? 1 : 0});
+  if (width > 0)
+    return args.value(static_cast<std::int32_t>(width))
+        .enqueue(call.queue, kernel,
+                 {static_cast<std::int64_t>(ceil_div(results, width)), 1, plan.batches()},
+                 {1, 1, 1});
+  args.enqueue(call.queue, kernel,
                {static_cast<std::int64_t>(rounded_up(items, local)), 1, plan.batches()},
                {local, 1, 1});
 }
