@@ -6,6 +6,7 @@
 #include "base/parallel.h"
 #include "base/wrapping.h"
 #include "ops/reduction/reduction.h"
+#include "ops/softmax/row_math.h"
 #include "tensor/convert.h"
 
 namespace netcl {
@@ -71,6 +72,14 @@ struct LogSumExp {
     const V top = a.top > b.top ? a.top : b.top;
     return {top, a.sum * scaled(a.top, top) + b.sum * scaled(b.top, top)};
   }
+  static State whole(const V* x, std::int64_t first, std::int64_t last, V) {
+    const auto& math = row_math::functions<V>();
+    const V top = math.largest(x + first, last - first);
+    if (std::isfinite(top)) return {top, math.sum_exp(x + first, last - first, top)};
+    State s = identity();
+    for (auto i = first; i < last; ++i) s = push(s, x[i], i);
+    return s;
+  }
   static V finish(State s, std::int64_t, double) { return s.top + std::log(s.sum); }
 };
 
@@ -91,6 +100,16 @@ struct Variance {
     if (a.count == 0) return b;
     const V count = a.count + b.count, delta = b.mean - a.mean, part = b.count / count;
     return {count, a.mean + delta * part, a.squares + b.squares + delta * delta * a.count * part};
+  }
+  // Elements [first, last) of a row, relative to `shift`, which is its first.
+  static State whole(const V* x, std::int64_t first, std::int64_t last, V shift) {
+    thread_local std::vector<V> piece;
+    piece.assign(x + first, x + last);
+    const auto& math = row_math::functions<V>();
+    const auto n = last - first;
+    math.move(piece.data(), n, -shift, 1);
+    const V mean = math.sum(piece.data(), n) / static_cast<V>(n);
+    return {static_cast<V>(n), mean, math.squares(piece.data(), n, mean)};
   }
   static V finish(State s, std::int64_t n, double correction) {
     if (n == 0) return std::numeric_limits<V>::quiet_NaN();
@@ -114,6 +133,17 @@ struct Place {
     if (largest ? b.value > a.value : b.value < a.value) return b;
     if (largest ? a.value > b.value : a.value < b.value) return a;
     return a.index < b.index ? a : b;
+  }
+  static State whole(const V* x, std::int64_t first, std::int64_t last, V) {
+    if constexpr (std::is_floating_point_v<V>) {
+      const auto& math = row_math::functions<V>();
+      const V best = (largest ? math.largest : math.smallest)(x + first, last - first);
+      auto i = first;
+      while (best == best ? x[i] != best : x[i] == x[i]) ++i;
+      return {best, i};
+    } else {
+      return identity();
+    }
   }
   static std::int64_t finish(State s, std::int64_t, double) { return s.index; }
 };
@@ -146,8 +176,22 @@ struct Columns {
     }
   }
 
+  // Rows whose elements are computed with as they are have loops for the processor's vectors.
+  static constexpr bool kFast = std::is_same_v<T, V> && std::is_floating_point_v<V> && requires {
+    K::whole(static_cast<const V*>(nullptr), 0, 0, V(0));
+  };
+
+  static State reduce_fast(const T* x, std::int64_t first, std::int64_t last) {
+    constexpr std::int64_t kPiece = 4096;
+    State total = K::identity();
+    for (auto from = first; from < last; from += kPiece)
+      total = K::combine(total, K::whole(x, from, std::min(last, from + kPiece), x[0]));
+    return total;
+  }
+
   // A row: the lanes take turns, then they are put together.
   static State reduce_row(const T* x, std::int64_t first, std::int64_t last) {
+    if constexpr (kFast) return reduce_fast(x, first, last);
     const V shift = kShifted && first < last ? static_cast<V>(x[0]) : V(0);
     State total[kLanes], part[kLanes];
     std::fill_n(total, kLanes, K::identity());

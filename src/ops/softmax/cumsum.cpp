@@ -1,4 +1,5 @@
 // Running sums along an axis; their gradient is the running sum from the other end.
+#include <algorithm>
 #include <type_traits>
 
 #include "base/check.h"
@@ -11,7 +12,9 @@ namespace netcl {
 namespace {
 
 constexpr const char* kPath = "ops/softmax/cumsum.cl";
+constexpr const char* kColumnPath = "ops/softmax/cumsum_columns.cl";
 constexpr std::int64_t kBlock = 64;
+constexpr std::int64_t kStrip = 512;  // neighbouring rows that a work-item of a CPU walks along
 
 DType sum_dtype(DType dtype) { return is_floating(dtype) ? dtype : DType::int64; }
 
@@ -31,14 +34,40 @@ RowPlan plan_of(const OpCall& call) {
   return plan_rows(call.inputs[0].shape(), call.attributes.integer("axis"));
 }
 
+KernelPtr kernel_of(const OpCall& call, const char* path) {
+  const auto dtype = call.dtype(), result = call.outputs[0].dtype();
+  return op_kernel(call.queue, {path, "cumsum", {static_cast<std::int64_t>(dtype)}}, [&] {
+    return type_macros("T", dtype) + type_macros("Y", result) +
+           define("ACC", compute_type(result)) + define("STRIP", kStrip);
+  });
+}
+
+// Rows of at least so many neighbours, on a CPU.
+std::string declines_columns(const OpCall& call, const ExtendedDeviceProfile& profile) {
+  if (!profile.is_cpu) return "neighbouring items of a GPU own neighbouring rows";
+  return plan_of(call).inner < 8 ? "there are no 8 rows next to each other" : "";
+}
+
+void run_columns(const OpCall& call, const VariantRun&) {
+  const auto plan = plan_of(call);
+  if (call.outputs[0].numel() == 0) return;
+  // Narrower ones where there would be too few.
+  const std::int64_t wanted = 4 * device_profile(call.queue).compute_units;
+  const auto most = static_cast<std::int64_t>(ceil_div(plan.inner, 64));
+  const auto strips =
+      std::max(static_cast<std::int64_t>(ceil_div(plan.inner, kStrip)),
+               std::min(static_cast<std::int64_t>(ceil_div(wanted, plan.outer)), most));
+  OpArgs args;
+  args.tensor(call.inputs[0]).tensor(call.outputs[0]);
+  args.value(plan.outer).value(plan.n).value(plan.inner);
+  args.value(static_cast<std::int32_t>(call.attributes.flag("reverse") ? 1 : 0)).value(strips);
+  args.enqueue(call.queue, kernel_of(call, kColumnPath),
+               static_cast<std::size_t>(plan.outer * strips), 1);
+}
+
 void run(const OpCall& call, const VariantRun&) {
   const auto plan = plan_of(call);
-  const auto dtype = call.dtype(), result = call.outputs[0].dtype();
-  const auto kernel =
-      op_kernel(call.queue, {kPath, "cumsum", {static_cast<std::int64_t>(dtype)}}, [&] {
-        return type_macros("T", dtype) + type_macros("Y", result) +
-               define("ACC", compute_type(result));
-      });
+  const auto kernel = kernel_of(call, kPath);
   OpArgs args;
   args.tensor(call.inputs[0]).tensor(call.outputs[0]);
   args.value(plan.outer).value(plan.n).value(plan.inner);
@@ -102,6 +131,7 @@ std::vector<OpSample> samples() {
   add({5, 7}, 0, true), add({17, 31}, 0, true), add({1, 1}, 1, true), add({2, 0, 3}, 1, true);
   add({64}, 0, false), add({2, 9, 5}, 0, false), add({2, 9, 5}, 2, true);
   add({2, 3, 4, 5}, 2, false), add({2, 3, 4, 5}, 3, true);
+  add({2, 70, 37}, 1, false), add({2, 70, 300}, 1, true), add({129, 8}, 0, false);
   SampleInput rows{{3, 4}, Fill::values};
   rows.values = {1, NAN, 2, 3, 1, INFINITY, 2, 3, INFINITY, 1, -INFINITY, 2};
   all.push_back(
@@ -119,7 +149,8 @@ std::vector<OpDef> cumsum_ops() {
   op.infer = infer;
   op.reference = reference;
   op.host = host;
-  op.variants = {{"cumsum.rows", "", kPath, nullptr, run}};
+  op.variants = {{"cumsum.columns", "", kColumnPath, declines_columns, run_columns},
+                 {"cumsum.rows", "", kPath, nullptr, run}};
   op.backward = [](const OpGradient& g) -> std::vector<Tensor> {
     if (!g.wants(0) || !g.dy()) return {Tensor()};
     return {apply(

@@ -9,6 +9,7 @@ namespace netcl::row_math {
 template <class V>
 struct Functions {
   V (*largest)(const V* x, std::int64_t n);  // NaN where one is NaN, 0 of nothing
+  V (*smallest)(const V* x, std::int64_t n);
   V (*sum)(const V* x, std::int64_t n);
   V (*dot)(const V* x, const V* y, std::int64_t n);
   V (*squares)(const V* x, std::int64_t n, V mean);             // of the distances from the mean
@@ -18,6 +19,7 @@ struct Functions {
   void (*move)(V* x, std::int64_t n, V shift, V factor);        // x = (x + shift) factor
   void (*multiply)(V* x, const V* y, std::int64_t n);           // x = x y
   void (*add)(V* x, const V* y, std::int64_t n);                // x = x + y
+  void (*raise)(V* x, const V* y, std::int64_t n);              // x = max(x, y); NaN may get lost
   // Gradients from y or x in `x`, which become dx.
   void (*softmax_gradient)(V* x, const V* dy, std::int64_t n, V sum);
   void (*log_softmax_gradient)(V* x, const V* dy, std::int64_t n, V sum);

@@ -42,22 +42,31 @@ V sum_of(std::int64_t n, F f) {
   return lanes[0];
 }
 
-template <class V>
-V larger(V a, V b) {
-  return (a != a) | (a > b) ? a : b;
+template <class V, bool most>
+V extreme_of(V a, V b) {
+  return (a != a) | (most ? a > b : a < b) ? a : b;
 }
 
-template <class V>
-V largest(const V* x, std::int64_t n) {
+template <class V, bool most>
+V extreme(const V* x, std::int64_t n) {
   if (n == 0) return 0;
   V lanes[kLanes];
   for (auto& lane : lanes) lane = x[0];
   std::int64_t i = 0;
   for (; i + kLanes <= n; i += kLanes)
-    for (std::int64_t l = 0; l < kLanes; ++l) lanes[l] = larger(lanes[l], x[i + l]);
-  for (; i < n; ++i) lanes[0] = larger(lanes[0], x[i]);
-  for (const V lane : lanes) lanes[0] = larger(lanes[0], lane);
+    for (std::int64_t l = 0; l < kLanes; ++l) lanes[l] = extreme_of<V, most>(lanes[l], x[i + l]);
+  for (; i < n; ++i) lanes[0] = extreme_of<V, most>(lanes[0], x[i]);
+  for (const V lane : lanes) lanes[0] = extreme_of<V, most>(lanes[0], lane);
   return lanes[0];
+}
+
+template <class V>
+V largest(const V* x, std::int64_t n) {
+  return extreme<V, true>(x, n);
+}
+template <class V>
+V smallest(const V* x, std::int64_t n) {
+  return extreme<V, false>(x, n);
 }
 
 template <class V>
@@ -107,6 +116,11 @@ void add(V* x, const V* y, std::int64_t n) {
 }
 
 template <class V>
+void raise(V* x, const V* y, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) x[i] = x[i] > y[i] ? x[i] : y[i];
+}
+
+template <class V>
 void softmax_gradient(V* x, const V* dy, std::int64_t n, V sum) {
   for (std::int64_t i = 0; i < n; ++i) x[i] *= dy[i] - sum;
 }
@@ -133,6 +147,7 @@ void add_parameters(V* dscale, V* dshift, const V* x, const V* dy, std::int64_t 
 
 template <class V>
 constexpr Functions<V> kFunctions = {largest<V>,
+                                     smallest<V>,
                                      sum<V>,
                                      dot<V>,
                                      squares<V>,
@@ -142,6 +157,7 @@ constexpr Functions<V> kFunctions = {largest<V>,
                                      move<V>,
                                      multiply<V>,
                                      add<V>,
+                                     raise<V>,
                                      softmax_gradient<V>,
                                      log_softmax_gradient<V>,
                                      norm_gradient<V>,

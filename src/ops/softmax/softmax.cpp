@@ -1,4 +1,6 @@
 // softmax and log_softmax along an axis, and their gradients as ops of their own.
+#include "ops/softmax/softmax.h"
+
 #include <cmath>
 
 #include "base/check.h"
@@ -6,7 +8,6 @@
 #include "netcl/ops.h"
 #include "ops/dispatch.h"
 #include "ops/softmax/family.h"
-#include "ops/softmax/host_rows.h"
 
 namespace netcl {
 namespace {
@@ -18,7 +19,7 @@ constexpr std::int64_t kNearBytes = 32 << 10;  // what is kept of a strip, where
 constexpr std::int64_t kKeptBytes = 256 << 10;
 constexpr std::int64_t kWidest = 16, kNarrow = 4;  // vectors of a strip
 
-enum class Kind { softmax, log_softmax, softmax_backward, log_softmax_backward };
+using Kind = SoftmaxKind;
 
 bool is_backward(Kind kind) { return kind >= Kind::softmax_backward; }
 
@@ -34,52 +35,6 @@ std::vector<TensorSpec> infer(const OpSpec& spec) {
                     spec.op.name, axis, rank);
   if (spec.inputs.size() > 1) check_same(spec, 0, 1);
   return {{spec.shape(0), spec.dtype()}};
-}
-
-// ---- host
-
-template <class V>
-void forward_row(Kind kind, std::vector<V>& row) {
-  const auto n = length_of(row);
-  if (kind == Kind::softmax) {
-    const V sum = row_math::functions<V>().exponentials(
-        row.data(), n, row_math::functions<V>().largest(row.data(), n));
-    return row_math::functions<V>().move(row.data(), n, 0, 1 / sum);
-  }
-  const RowSums<V> sums(row);
-  row_math::functions<V>().move(row.data(), n, -sums.top, 1);
-  row_math::functions<V>().move(row.data(), n, -std::log(sums.sum), 1);
-}
-
-// y in `row`, which becomes dx.
-template <class V>
-void backward_row(Kind kind, std::vector<V>& row, const std::vector<V>& dy) {
-  const auto n = length_of(row);
-  if (kind == Kind::softmax_backward)
-    row_math::functions<V>().softmax_gradient(
-        row.data(), dy.data(), n, row_math::functions<V>().dot(row.data(), dy.data(), n));
-  else
-    row_math::functions<V>().log_softmax_gradient(row.data(), dy.data(), n,
-                                                  row_math::functions<V>().sum(dy.data(), n));
-}
-
-void host(Kind kind, const OpCall& call) {
-  const auto plan = plan_of(call);
-  visit_floating(call.dtype(), [&]<class T>(T) {
-    using V = arithmetic_t<T>;
-    for_rows(plan, [&](std::int64_t, std::int64_t start) {
-      auto& row = scratch_row<V>(plan.n);
-      load_row(input_data<T>(call, 0) + start, plan.inner, row);
-      if (is_backward(kind)) {
-        auto& dy = scratch_row<V, 1>(plan.n);
-        load_row(input_data<T>(call, 1) + start, plan.inner, dy);
-        backward_row(kind, row, dy);
-      } else {
-        forward_row(kind, row);
-      }
-      store_row(row, output_data<T>(call, 0) + start, plan.inner);
-    });
-  });
 }
 
 // The definitions, word for word.
@@ -191,8 +146,9 @@ std::vector<OpSample> samples(Kind kind) {
   add({5, 3}, 0), add({2, 7, 5}, 1), add({2, 7, 5}, 0), add({2, 7, 5}, 2), add({9}, 0);
   add({1031}, 0), add({0, 4}, 1), add({3, 0}, 1), add({2, 3, 4, 5}, 1);
   for (const std::int64_t n : {3, 31, 33, 64, 127, 129, 255, 256, 4099}) add({2, n}, 1);
-  add({3, 21, 37}, 1), add({2, 5, 300}, 1), add({31, 130}, 0), add({5000, 9}, 0),
-      add({70, 2, 12}, 1);
+  add({3, 21, 37}, 1), add({2, 5, 300}, 1), add({31, 130}, 0), add({70, 2, 12}, 1);
+  // The reference adds in one order: in double its sums of many are no better than others.
+  add({5000, 9}, 0), all.back().dtypes = {DType::float32, DType::float16};
   add({33, 17}, 0), add({70, 10}, 1), add({1, 1, 1}, 1), add({2, 1, 3, 1, 5}, 2);
   if (is_backward(kind)) return all;
   const double inf = INFINITY, nan = NAN;
@@ -229,7 +185,7 @@ OpDef make(Kind kind, const char* name, const char* summary, const char* item, c
   op.dtypes = kFloats;
   op.infer = infer;
   op.reference = [kind](RefCall& call) { reference(kind, call); };
-  op.host = [kind](const OpCall& call) { host(kind, call); };
+  op.host = [kind](const OpCall& call) { host_softmax(kind, plan_of(call), call); };
   set_row_variants(op, item, group, kPath, plan_of,
                    [name](const OpCall& call, Team team) { run(name, call, team); });
   op.samples = [kind] { return samples(kind); };
