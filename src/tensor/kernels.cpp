@@ -151,6 +151,13 @@ void enqueue_cast_tiles(const Queue& queue, DType to_type, DType from_type,
   enqueue_tiles(queue, kernel, tiles, to, to_offset, from, from_offset);
 }
 
+std::int64_t random_part(std::int64_t count, const ExtendedDeviceProfile& profile) {
+  // Steps of all kernels, and eight parts for each core where there is enough to do.
+  constexpr std::int64_t kStep = 64, kLeast = 1024, kMost = 16384;
+  const std::int64_t parts = 8 * std::max<std::int64_t>(profile.compute_units, 1);
+  return std::clamp((count / parts + kStep - 1) / kStep * kStep, kLeast, kMost);
+}
+
 ElementKernel random_kernel(DType dtype, Distribution distribution) {
   const bool normal = distribution == Distribution::normal;
   return {"tensor/kernels/random.cl",
@@ -167,6 +174,21 @@ std::uint64_t random_blocks(DType dtype, std::int64_t count) {
 void enqueue_random(const Queue& queue, const ElementLaunch& launch, const Buffer& to, DType dtype,
                     std::int64_t count, std::uint64_t seed) {
   enqueue_elements(queue, launch, random_blocks(dtype, count), to, count, seed);
+}
+
+void enqueue_random_runs(const Queue& queue, const Buffer& to, DType dtype, std::int64_t count,
+                         std::uint64_t seed, Distribution distribution) {
+  const auto& profile = device_profile(queue);
+  const auto bytes = std::min<std::int64_t>(64, detail::max_vector_bytes(profile));
+  auto defines = random_kernel(dtype, distribution).defines;
+  defines.insert(defines.end(), {fmt::format("BLOCKS={}", bytes / 8), "SRC_float32=1",
+                                 fmt::format("VEC={}", bytes / 4)});
+  const auto kernel =
+      builtin_kernel(queue, "tensor/kernels/random_runs.cl", "random_runs", defines);
+  const auto part = random_part(count, profile);
+  const ElementLaunch launch{kernel, 1, 1};
+  enqueue_elements(queue, launch, static_cast<std::uint64_t>((count + part - 1) / part), to, count,
+                   seed, part);
 }
 
 }  // namespace netcl

@@ -132,6 +132,8 @@ void OpenCLBackend::random(const DeviceArray& to, std::int64_t count, DType dtyp
     upload(to, 0, values.data(), values.nbytes(), TransferOptions());
     return;
   }
+  if (device_profile(queue_).is_cpu)
+    return enqueue_random_runs(queue_, to->buffer(), dtype, count, seed, distribution);
   const auto launch =
       element_launch(queue_, random_kernel(dtype, distribution), random_blocks(dtype, count),
                      [&] { return scratch_random_problem(queue_, dtype, distribution, count); });

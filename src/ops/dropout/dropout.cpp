@@ -8,7 +8,9 @@
 #include "netcl/ops.h"
 #include "ops/dispatch.h"
 #include "ops/kernels.h"
+#include "ops/vector_lanes.h"
 #include "tensor/convert.h"
+#include "tensor/kernels.h"
 #include "tensor/random.h"
 
 namespace netcl {
@@ -88,6 +90,50 @@ void enqueue(const OpCall& call, const VariantRun&) {
       .enqueue(call.queue, kernel, WorkSize(rounded_up((n + 3) / 4, local)), WorkSize(local));
 }
 
+// ---- on CPUs
+
+constexpr const char* kVectorsPath = "ops/dropout/vectors.cl";
+
+std::string needs_cpu(const OpCall& call, const ExtendedDeviceProfile& profile) {
+  if (!profile.is_cpu) return "it is for CPUs: GPUs drop blocks of four elements";
+  return call.attributes.number("p") == 1 ? "every word drops its element" : "";
+}
+
+std::string vectors_prologue(DType dtype, std::int64_t lanes, std::int64_t blocks) {
+  auto text = t_and_acc(dtype) + vector_macros(dtype, lanes) + define("BLOCKS", blocks);
+  text += dtype == DType::float16
+              ? fmt::format("#define STOREV(v, p) store_halves{}(v, p)\n", lanes)
+              : fmt::format("#define STOREV(v, p) vstore{}(v, 0, p)\n", lanes);
+  return text + (size_of(dtype) == 8
+                     ? fmt::format("#define KEPT(words) convert_long{}((words) >= least)\n", lanes)
+                     : std::string("#define KEPT(words) ((words) >= least)\n"));
+}
+
+void enqueue_vectors(const OpCall& call, const VariantRun&) {
+  const auto& profile = device_profile(call.queue);
+  const auto dtype = call.dtype();
+  const auto lanes = vector_lanes(
+      profile, 64 / static_cast<std::int64_t>(size_of(compute_dtype(dtype))), compute_dtype(dtype));
+  const auto blocks = vector_lanes(profile, 8, DType::int64);
+  const auto kernel = op_kernel(
+      call.queue,
+      KernelKey(kVectorsPath, "dropout_vectors", {static_cast<std::int64_t>(dtype), lanes, blocks}),
+      [&] { return vectors_prologue(dtype, lanes, blocks); });
+  const auto p = call.attributes.number("p");
+  const auto n = call.outputs[0].numel();
+  const auto part = random_part(n, profile);
+  OpArgs()
+      .tensor(call.inputs[0])
+      .tensor(call.outputs[0])
+      .value(static_cast<std::uint64_t>(n))
+      .value(seed_of(call.attributes))
+      .value(static_cast<std::uint64_t>(part))
+      .value(static_cast<std::uint32_t>(threshold_of(p)))
+      .number(scale_of(p), dtype)
+      .enqueue(call.queue, kernel, WorkSize(std::max<std::size_t>(ceil_div(n, part), 1)),
+               WorkSize(1));
+}
+
 std::vector<OpSample> samples() {
   std::vector<OpSample> all;
   const auto add = [&](const std::vector<std::int64_t>& shape, double p, std::int64_t seed) {
@@ -98,6 +144,7 @@ std::vector<OpSample> samples() {
   };
   for (const std::int64_t n : {0, 1, 2, 3, 4, 5, 7, 15, 16, 17, 31, 33, 63, 64, 65, 255, 257, 1031})
     add({n}, 0.5, n);
+  add({40'011}, 0.5, 9);  // several parts of the work
   for (const double p : {0.0, 0.01, 0.1, 0.25, 0.75, 0.9, 1.0}) add({101}, p, 7);
   add({}, 0.5, 3);
   add({3, 5, 7}, 0.3, -1);
@@ -122,7 +169,12 @@ std::vector<OpDef> ops_of_dropout() {
   op.infer = infer;
   op.reference = reference;
   op.host = host;
-  op.variants = {{.name = "dropout.blocks", .kernel = "", .path = kPath, .run = enqueue}};
+  op.variants = {{.name = "dropout.vectors",
+                  .kernel = "",
+                  .path = kVectorsPath,
+                  .declines = needs_cpu,
+                  .run = enqueue_vectors},
+                 {.name = "dropout.blocks", .kernel = "", .path = kPath, .run = enqueue}};
   op.backward = [](const OpGradient& g) -> std::vector<Tensor> {
     if (!g.wants(0) || !g.dy()) return {Tensor()};
     return {apply("dropout", {g.dy()}, g.attributes)};
