@@ -4,6 +4,7 @@
 // Defines: those of vectors.cl, RMS (0 or 1); for norm_backward SCALED and PARAMETERS (0 or 1).
 // device(norm_forward, norm_backward): CPU
 
+#define LOOSE
 #include "ops/softmax/vectors.cl"
 
 typedef struct {

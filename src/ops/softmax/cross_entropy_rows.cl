@@ -1,5 +1,6 @@
 // Cross entropy over rows of logits (rows, n) as in cross_entropy.cl, in vectors (vectors.cl).
 
+#define LOOSE
 #include "ops/softmax/vectors.cl"
 
 typedef struct {

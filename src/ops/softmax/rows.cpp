@@ -92,10 +92,15 @@ std::string row_macros(DType dtype, const ExtendedDeviceProfile& profile) {
   auto text = gains_by_fetching(profile) ? std::string() : define("FETCH(p)", "((void)0)");
   text += kMemoryHints + vector_macros(dtype, vec) + lane_macros(dtype, vec) +
           define("FETCH_AHEAD", kFetchAhead / static_cast<std::int64_t>(size_of(dtype)));
-  if (dtype == DType::float16)
+  if (dtype == DType::float16) {
     text += fmt::format("#define STOREV(p, i, v) store_halves{}(v, (p) + (i))\n", vec);
-  else
-    text += fmt::format("#define STOREV(p, i, v) vstore{}(v, 0, (p) + (i))\n", vec);
+  } else {
+    const auto name = fmt::format("{}{}", compute_type(dtype), vec);
+    text += fmt::format("#define STOREV(p, i, v) vstore{}(v, 0, (p) + (i))\n", vec) +
+            loose_vectors(compute_type(dtype), vec) +
+            fmt::format("#define LOOSE_LOADV(p, i) load_{}((p) + (i))\n", name) +
+            fmt::format("#define LOOSE_STOREV(p, i, v) store_{}(v, (p) + (i))\n", name);
+  }
   if (dtype != DType::float16) text += define("SAME", 1);
   return text;
 }

@@ -2,6 +2,7 @@
 // Values as in softmax.cl. Defines: those of vectors.cl; SAME where T is ACC.
 
 #include "ops/softmax/gradients.cl"
+#define LOOSE
 #include "ops/softmax/vectors.cl"
 
 // Where y holds ACC it also holds the exponentials on the way.

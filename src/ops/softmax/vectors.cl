@@ -3,6 +3,15 @@
 // them (the vector at REST), or with n < VEC through an array, so that none is computed alone.
 // Defines: T, ACC, those of vector_macros and row_macros (ops/softmax/rows.h).
 
+// With LOOSE vectors are read and written whole, where vload and vstore may be taken apart; not for
+// kernels that fill arrays of vectors (ops/memory_hints.h).
+#if defined(LOOSE) && defined(LOOSE_LOADV)
+#undef LOADV
+#undef STOREV
+#define LOADV(p, i) LOOSE_LOADV(p, i)
+#define STOREV(p, i, v) LOOSE_STOREV(p, i, v)
+#endif
+
 #define BLOCK_OF(rows)                       \
   long row = (long)get_global_id(0) * block; \
   const long last_row = min((long)(rows), row + block)
