@@ -145,6 +145,11 @@ std::vector<OpSample> attention_backward_samples() {
     // `lse` is in the accumulator's dtype, which is the tensors' own in these.
     sample.dtypes = {DType::float32, DType::float64};
     samples.push_back(sample);
+    if (samples.size() % 3 != 0) continue;
+    sample.id += "_half";
+    sample.inputs[5].dtype = sample.inputs[7].dtype = DType::float32;
+    sample.dtypes = {DType::float16};
+    samples.push_back(sample);
   }
   return samples;
 }

@@ -1,6 +1,7 @@
 // What attention's kernels for CPUs share: rows copied into local memory, and the masked scores of
 // a tile of queries and a block of keys. Defines: those of panel_tile.cl and lane_math.cl, M and
-// LOAD_M (type_macros), MASK (0 none, 1 bool, 2 added), CAUSAL, SCORE_PITCH.
+// LOAD_M (type_macros), LOAD_MASKS (vectors of them), MASK (0 none, 1 bool, 2 added), CAUSAL,
+// SCORE_PITCH.
 #define LEFT_SPACE local
 #define LOAD_LEFT(p, i) ((p)[i])
 typedef ACC Left;
@@ -98,18 +99,9 @@ void score_tile(local const ACC* left, int pitch, int rows, local const ACC* pan
 #if MASK
 ACCV load_mask(global const M* mask, long step, int s, int keys) {
   if (step == 0) return (ACCV)(LOAD_M(mask, 0));
+  if (s + VEC <= keys) return LOAD_MASKS(mask, s);
   ACC lanes[VEC];
   STORE_LANES((ACCV)(0), lanes);
-#if MASK == 1
-  // Ones and zeros in bytes.
-  if (s + VEC <= keys) {
-#pragma unroll
-    for (int l = 0; l < VEC; ++l) lanes[l] = LOAD_M(mask, s + l);
-    return VLOAD(0, lanes);
-  }
-#else
-  if (s + VEC <= keys) return LOADV(mask, s);
-#endif
   for (int l = 0; s + l < keys; ++l) lanes[l] = LOAD_M(mask, s + l);
   return VLOAD(0, lanes);
 }

@@ -161,7 +161,11 @@ std::int64_t attention_code(const AttentionPlan& plan, DType dtype) {
 std::string attention_prologue(const AttentionPlan& plan, const PanelTile& tile,
                                std::int64_t score_pitch, DType dtype,
                                const ExtendedDeviceProfile& profile) {
+  const auto masks = plan.mask_kind() == 1 ? fmt::format("convert_{0}{1}(vload{1}(0, (p) + (i)))",
+                                                         compute_type(dtype), tile.vec)
+                                           : std::string("LOADV(p, i)");
   return t_and_acc(dtype) + tile.defines(dtype) + lane_macros(dtype, tile.vec) +
+         define("LOAD_MASKS(p, i)", masks) +
          type_macros("M", plan.mask ? plan.mask.dtype() : dtype) +
          define("MASK", plan.mask_kind()) + define("CAUSAL", plan.causal ? 1 : 0) +
          define("SCORE_PITCH", score_pitch) +
