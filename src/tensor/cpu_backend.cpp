@@ -1,4 +1,5 @@
 // The CPU backend: host memory from the pool, plain loops, everything done when a call returns.
+#include <algorithm>
 #include <cstring>
 
 #include "base/check.h"
@@ -40,8 +41,16 @@ void CPUBackend::fill(const DeviceArray& array, std::size_t offset, std::size_t 
     std::memset(to, *static_cast<const std::uint8_t*>(pattern), bytes);
     return;
   }
-  for (std::size_t at = 0; at < bytes; at += pattern_bytes)
-    std::memcpy(to + at, pattern, pattern_bytes);
+  if (bytes == 0) return;
+  // Doubled until it is long enough for the C library to be fast at.
+  constexpr std::size_t kBlock = 1 << 14;
+  std::memcpy(to, pattern, pattern_bytes);
+  auto done = pattern_bytes;
+  while (done < bytes) {
+    const auto next = std::min({done, kBlock / pattern_bytes * pattern_bytes, bytes - done});
+    std::memcpy(to + done, to, next);
+    done += next;
+  }
 }
 
 void CPUBackend::copy(const Shape& shape, const StridedView& to, const StridedView& from) {

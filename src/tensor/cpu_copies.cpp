@@ -1,8 +1,9 @@
-// Which of the CPUs' kernels makes a copy, and its tiles.
+// Which of the CPUs' kernels makes a copy, and its tiles; parts of fills.
 #include "tensor/cpu_copies.h"
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <limits>
 
 #include "base/format.h"
@@ -81,9 +82,23 @@ std::int64_t elements_of(const Order& order) {
   return count;
 }
 
-// Copies that do not stay in the last cache for the next op anyway need not pass through it.
+// What does not stay in the last cache for the next op anyway need not pass through it.
 bool outgrows_caches(std::int64_t bytes, const ExtendedDeviceProfile& profile) {
-  return 2 * static_cast<std::uint64_t>(bytes) > profile.global_mem_cache_size / 2;
+  return static_cast<std::uint64_t>(bytes) > profile.global_mem_cache_size / 2;
+}
+
+// Bytes of a work-item that goes through memory from one end to the other.
+std::int64_t part_of(std::int64_t bytes, const ExtendedDeviceProfile& profile) {
+  const std::int64_t parts = kPartsPerUnit * std::max<std::int64_t>(profile.compute_units, 1);
+  return std::clamp(bytes / parts, kLeastPart, kMostPart);
+}
+
+std::string longest_define(const ExtendedDeviceProfile& profile) {
+  return fmt::format("LONGEST={}", detail::max_vector_bytes(profile) < 64 ? 32 : 64);
+}
+
+std::string streams_define(std::int64_t bytes, const ExtendedDeviceProfile& profile) {
+  return fmt::format("STREAMS={}", outgrows_caches(bytes, profile) ? 1 : 0);
 }
 
 void copy_runs(const Queue& queue, std::int64_t size, Order order, const Buffer& to,
@@ -92,12 +107,9 @@ void copy_runs(const Queue& queue, std::int64_t size, Order order, const Buffer&
   for (auto& axis : order) axis.to *= size, axis.from *= size;
   order.back() = {order.back().size * size, 1, 1};
   const auto bytes = elements_of(order);
-  const std::int64_t parts = kPartsPerUnit * std::max<std::int64_t>(profile.compute_units, 1);
-  const auto part = std::clamp(bytes / parts, kLeastPart, kMostPart);
-  const auto kernel =
-      builtin_kernel(queue, "tensor/kernels/copy_runs.cl", "copy_runs",
-                     {fmt::format("LONGEST={}", detail::max_vector_bytes(profile) < 64 ? 32 : 64),
-                      fmt::format("STREAMS={}", outgrows_caches(bytes, profile) ? 1 : 0)});
+  const auto part = part_of(bytes, profile);
+  const auto kernel = builtin_kernel(queue, "tensor/kernels/copy_runs.cl", "copy_runs",
+                                     {longest_define(profile), streams_define(2 * bytes, profile)});
   enqueue_tiles(queue, kernel, CopyTiles(order, part, part), to, to_offset * size, from,
                 from_offset * size);
 }
@@ -110,10 +122,9 @@ std::shared_ptr<detail::KernelState> transposed_kernel(const Queue& queue, DType
       std::min(detail::vector_unit_floats(profile) * 4, detail::max_vector_bytes(profile));
   return builtin_kernel(
       queue, "tensor/kernels/copy_transposed.cl", "copy_transposed",
-      {fmt::format("T={}", opaque_type(dtype)),
-       fmt::format("WORDS={}", size == 4 ? 1 : 0),
+      {fmt::format("T={}", opaque_type(dtype)), fmt::format("WORDS={}", size == 4 ? 1 : 0),
        fmt::format("VEC={}", std::clamp<std::int64_t>(bytes / size, 4, 16)),
-       fmt::format("STREAMS={}", outgrows_caches(count * size, profile) ? 1 : 0)});
+       streams_define(2 * count * size, profile)});
 }
 
 }  // namespace
@@ -137,6 +148,23 @@ void enqueue_cpu_copy(const Queue& queue, DType dtype, std::span<const LoopAxis>
                           : builtin_kernel(queue, "tensor/kernels/copy_tiles.cl", "copy_tiles",
                                            {fmt::format("T={}", opaque_type(dtype))});
   enqueue_tiles(queue, kernel, CopyTiles(order, kSide, kTile), to, to_offset, from, from_offset);
+}
+
+void enqueue_cpu_fill(const Queue& queue, const Buffer& buffer, std::size_t offset,
+                      std::size_t bytes, const void* pattern, std::size_t pattern_bytes) {
+  const auto& profile = device_profile(queue);
+  std::uint64_t eight = 0;
+  for (std::size_t at = 0; at < sizeof eight; at += pattern_bytes)
+    std::memcpy(reinterpret_cast<std::byte*>(&eight) + at, pattern, pattern_bytes);
+  const auto n = static_cast<std::int64_t>(bytes);
+  const auto part = part_of(n, profile) / 64 * 64;  // whole vectors
+  const auto kernel = builtin_kernel(queue, "tensor/kernels/fill_parts.cl", "fill_parts",
+                                     {longest_define(profile), streams_define(n, profile)});
+  const KernelArg args[] = {KernelArg(buffer), KernelArg(static_cast<std::uint64_t>(offset)),
+                            KernelArg(static_cast<std::uint64_t>(bytes)),
+                            KernelArg(static_cast<std::uint64_t>(part)), KernelArg(eight)};
+  enqueue_kernel(queue, *kernel, WorkSize(static_cast<std::size_t>((n + part - 1) / part)),
+                 WorkSize(1), args);
 }
 
 }  // namespace netcl

@@ -92,6 +92,8 @@ Event OpenCLBackend::download(const DeviceArray& from, std::size_t offset, std::
 
 void OpenCLBackend::fill(const DeviceArray& array, std::size_t offset, std::size_t bytes,
                          const void* pattern, std::size_t pattern_bytes) {
+  if (bytes >= kWorthCores && device_profile(queue_).is_cpu)
+    return enqueue_cpu_fill(queue_, array->buffer(), offset, bytes, pattern, pattern_bytes);
   queue_.state().recent.add("fill");
   cl::fill(queue_.get(), array->buffer(), offset, bytes, pattern, pattern_bytes);
 }
@@ -101,6 +103,10 @@ void OpenCLBackend::copy(const Shape& shape, const StridedView& to, const Stride
   const auto axes = plan_loops(shape, to.strides, from.strides);
   if (to.dtype == from.dtype && is_linear(axes)) {
     const auto size = static_cast<std::int64_t>(size_of(to.dtype));
+    if (static_cast<std::size_t>(shape.numel() * size) >= kWorthCores &&
+        device_profile(queue_).is_cpu)
+      return enqueue_cpu_copy(queue_, to.dtype, axes, to.array->buffer(), to.offset,
+                              from.array->buffer(), from.offset);
     queue_.state().recent.add("copy");
     cl::copy(queue_.get(), from.array->buffer(), static_cast<std::size_t>(from.offset * size),
              to.array->buffer(), static_cast<std::size_t>(to.offset * size),

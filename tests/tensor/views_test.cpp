@@ -251,6 +251,20 @@ TEST(Views, CopiesOfManyElementsMatchTheModel) {
   });
 }
 
+// Enough bytes that all cores of a CPU take part, and an end that is no whole vector.
+TEST(Views, LargeFillsAndClones) {
+  on_every_device([](const Queue& queue) {
+    for (const auto dtype : {DType::uint8, DType::float16, DType::float32, DType::float64}) {
+      const std::int64_t n = 300'001;
+      const auto filled = Tensor::full(queue, {n}, 93, dtype);
+      EXPECT_EQ(filled.to_vector<double>(), std::vector<double>(static_cast<std::size_t>(n), 93));
+      const auto numbers = Tensor::random(queue, {n}, 5).astype(dtype);
+      const auto part = numbers.narrow(0, 1, n - 1);
+      EXPECT_EQ(part.clone().to_vector<double>(), part.to_vector<double>());
+    }
+  });
+}
+
 TEST(Views, BadRequestsNameTheRule) {
   on_every_device([](const Queue& queue) {
     const auto matrix = counting(queue, {4, 6});

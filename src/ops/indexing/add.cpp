@@ -20,9 +20,9 @@ struct Add {
   bool per_element;
 };
 
-// A cache line of neighbours per work-item on a CPU, where work-items run one after the other; on
-// other devices neighbours are other work-items.
-std::int64_t columns_of(const Queue& queue) { return device_profile(queue).is_cpu ? 16 : 1; }
+// A few cache lines of neighbours per work-item on a CPU, where work-items run one after the other;
+// on other devices neighbours are other work-items.
+std::int64_t columns_of(const Queue& queue) { return device_profile(queue).is_cpu ? 64 : 1; }
 
 // Every part reads all indices again, so no more of them than the device can use.
 std::int64_t parts_of(const Queue& queue, std::int64_t blocks, std::int64_t size) {

@@ -101,6 +101,42 @@ std::uint64_t bits_of(double value, DType dtype) {
   return bits;
 }
 
+// On the CPU backend.
+void pad_on_host(const OpCall& call) {
+  const auto &x = call.inputs[0], &y = call.outputs[0];
+  if (x.numel() == 0 || !x.is_contiguous()) return fill_and_copy(call);
+  const PaddedRows rows(x.shape(), y.shape(), call.attributes);
+  const auto [width, left, inner] = rows.axes[0];
+  visit_dtype(x.dtype(), [&, width = width, left = left, inner = inner]<class T>(T) {
+    const auto value = convert_element<T>(call.attributes.number("value"));
+    const auto* from = static_cast<const T*>(x.host_data());
+    auto* to = static_cast<T*>(y.host_data());
+    parallel_for(rows.rows, 1 + kMostPart / width, [&](std::int64_t begin, std::int64_t end) {
+      for (auto row = begin; row < end; ++row) {
+        auto rest = row;
+        std::int64_t source = 0, step = inner;
+        bool is_x = true;
+        for (std::size_t i = 1; i < rows.axes.size(); ++i) {
+          const auto& axis = rows.axes[i];
+          const auto place = rest % axis.size - axis.before;
+          rest /= axis.size;
+          is_x &= place >= 0 && place < axis.inside;
+          source += place * step;
+          step *= axis.inside;
+        }
+        auto* line = to + row * width;
+        if (!is_x) {
+          std::fill_n(line, width, value);
+          continue;
+        }
+        std::fill_n(line, left, value);
+        std::copy_n(from + source, inner, line + left);
+        std::fill_n(line + left + inner, width - left - inner, value);
+      }
+    });
+  });
+}
+
 std::string declines_rows(const OpCall& call, const ExtendedDeviceProfile& profile) {
   const auto &x = call.inputs[0], &y = call.outputs[0];
   if (!profile.is_cpu) return "work-items that own many rows are for CPUs";
@@ -233,7 +269,7 @@ OpDef pad_op() {
   op.dtypes.push_back(DType::boolean);
   op.infer = infer;
   op.reference = reference;
-  op.host = fill_and_copy;
+  op.host = pad_on_host;
   op.variants = {{.name = "pad.rows",
                   .kernel = "",
                   .path = kRowsPath,
