@@ -154,8 +154,8 @@ Work attention(const Queue& queue, const Shape& shape) {
 Work attention_gradient(const Queue& queue, const Shape& shape) {
   const auto q = input(queue, shape, 1, kWide), k = input(queue, shape, 2, kWide),
              v = input(queue, shape, 3, kWide);
-  return gradient_work(
-      q, [&](const Tensor& x) { return ops::scaled_dot_product_attention(x, k, v); });
+  return gradient_work(q,
+                       [&](const Tensor& x) { return ops::scaled_dot_product_attention(x, k, v); });
 }
 
 const std::map<std::string, Maker, std::less<>>& makers() {
