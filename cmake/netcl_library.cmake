@@ -110,6 +110,9 @@ foreach(set baseline avx2 avx512)
   set_source_files_properties("${PROJECT_SOURCE_DIR}/src/ops/softmax/row_math_${set}.cpp" PROPERTIES
     COMPILE_OPTIONS "${netcl_loop_flags}")
 endforeach()
+# The loops of the element-wise ops, for the processors that everybody has.
+set_source_files_properties("${PROJECT_SOURCE_DIR}/src/ops/elementwise/table.cpp" PROPERTIES
+  COMPILE_OPTIONS "-fno-math-errno;-fno-trapping-math;$<$<CONFIG:Release>:-O3>")
 target_include_directories(netcl PUBLIC
   "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>"
   "$<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/generated/include>"

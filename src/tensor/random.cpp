@@ -3,7 +3,10 @@
 // multiply-add), because those have the same result on every IEEE device.
 #include "tensor/random.h"
 
+#include <algorithm>
 #include <bit>
+
+#include "base/parallel.h"
 
 #define __constant static const
 #include "tensor/kernels/normal_table.cl"
@@ -52,14 +55,20 @@ F cubic(const float* c, F t) {
   return value + static_cast<F>(c[0]);
 }
 
+// Exact: a power of two as a float, from its exponent field.
+float power_of_two(int exponent) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(127 + exponent) << 23);
+}
+
 float normal_from(std::uint32_t word) {
   const auto place = place_of(word & 0x7fffffffu);
   // 24 bits at most, so that the conversion to float is exact.
-  const int drop = place.rest_bits > 24 ? place.rest_bits - 24 : 0;
-  const auto t =
-      static_cast<float>(place.rest >> drop) / static_cast<float>(1u << (place.rest_bits - drop));
+  const int drop = std::max(place.rest_bits - 24, 0);
+  const auto t = static_cast<float>(static_cast<std::int32_t>(place.rest >> drop)) *
+                 power_of_two(drop - place.rest_bits);
   const auto value = cubic(kNormalTable + 4 * place.piece, t);
-  return (word >> 31) != 0 ? -value : value;
+  // The sign by its bit: nobody could foresee a branch.
+  return std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) ^ (word & 0x80000000u));
 }
 
 double normal_from(std::uint32_t word, std::uint32_t low) {
@@ -82,23 +91,34 @@ void store(T* to, std::uint32_t word, Distribution distribution) {
   *to = T(distribution == Distribution::normal ? normal_from(word) : uniform_from(word, kBits));
 }
 
+constexpr std::int64_t kGrain = 4096;  // blocks below which threads do not pay
+
+// Calls f(block, words) for the blocks of so many elements, on several threads.
+template <class F>
+void for_each_block(std::int64_t count, std::int64_t per_block, std::uint64_t seed, const F& f) {
+  parallel_for((count + per_block - 1) / per_block, kGrain,
+               [&](std::int64_t begin, std::int64_t end) {
+                 for (auto block = begin; block < end; ++block)
+                   f(block, block_of(static_cast<std::uint64_t>(block), seed));
+               });
+}
+
 template <class T>
 void fill_single(T* to, std::int64_t count, std::uint64_t seed, Distribution distribution) {
-  for (std::int64_t i = 0; i < count; i += 4) {
-    const auto words = block_of(static_cast<std::uint64_t>(i) / 4, seed);
-    for (std::int64_t j = 0; j < 4 && i + j < count; ++j)
-      store(to + i + j, words[static_cast<std::size_t>(j)], distribution);
-  }
+  for_each_block(count, 4, seed, [=](std::int64_t block, const auto& words) {
+    for (std::int64_t i = 4 * block; i < std::min(4 * block + 4, count); ++i)
+      store(to + i, words[static_cast<std::size_t>(i % 4)], distribution);
+  });
 }
 
 void fill_double(double* to, std::int64_t count, std::uint64_t seed, Distribution distribution) {
-  for (std::int64_t i = 0; i < count; i += 2) {
-    const auto words = block_of(static_cast<std::uint64_t>(i) / 2, seed);
-    for (std::size_t j = 0; j < 2 && i + static_cast<std::int64_t>(j) < count; ++j)
-      to[static_cast<std::size_t>(i) + j] = distribution == Distribution::normal
-                                                ? normal_from(words[2 * j], words[2 * j + 1])
-                                                : uniform_from(words[2 * j], words[2 * j + 1]);
-  }
+  for_each_block(count, 2, seed, [=](std::int64_t block, const auto& words) {
+    for (std::int64_t i = 2 * block; i < std::min(2 * block + 2, count); ++i) {
+      const auto word = static_cast<std::size_t>(2 * (i % 2));
+      to[i] = distribution == Distribution::normal ? normal_from(words[word], words[word + 1])
+                                                   : uniform_from(words[word], words[word + 1]);
+    }
+  });
 }
 
 }  // namespace

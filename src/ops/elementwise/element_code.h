@@ -2,6 +2,7 @@
 // spelling serves both languages, so the backends cannot drift apart.
 #pragma once
 
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <type_traits>
@@ -37,8 +38,56 @@ struct ElementCode {
 
 namespace element_math {
 
-using std::ceil, std::cos, std::erf, std::erfc, std::exp, std::expm1, std::floor, std::log,
-    std::log1p, std::pow, std::rint, std::sin, std::sqrt, std::tanh;
+using std::ceil, std::cos, std::floor, std::log, std::pow, std::rint, std::sin, std::sqrt;
+
+// The functions of float_math.cl, which compilers make vectors of; the library's of doubles.
+namespace floats {
+
+#define FUNCTION [[gnu::always_inline]] inline
+#define FV float
+#define IV std::int32_t
+#define FN(name) name##_of
+#define AS_FV(x) std::bit_cast<float>(x)
+#define AS_IV(x) std::bit_cast<std::int32_t>(x)
+#define FLOATS_OF(x) static_cast<float>(x)
+// Fused where processors have it, a call elsewhere.
+#define FMA(x, y, z) ((x) * (y) + (z))
+#define SQUARE_REST(x, s) square_rest(x, s)
+// x in two halves, of which all products are exact.
+FUNCTION float square_rest(float x, float square) {
+  const float upper = AS_FV(AS_IV(x) & ~0xfff), lower = x - upper;
+  return ((upper * upper - square) + 2 * upper * lower) + lower * lower;
+}
+#include "ops/elementwise/float_math.cl"
+#undef FUNCTION
+#undef FV
+#undef IV
+#undef FN
+#undef AS_FV
+#undef AS_IV
+#undef FLOATS_OF
+#undef FMA
+#undef SQUARE_REST
+#undef POWER_OF_TWO
+#undef MAGNITUDE
+#undef SIGN_OF
+#undef AT_MOST
+#undef AT_LEAST
+#undef REDUCED
+#undef EXPONENT
+
+}  // namespace floats
+
+#define NETCL_FUNCTION(name)                                                         \
+  [[gnu::always_inline]] inline float name(float x) { return floats::name##_of(x); } \
+  inline double name(double x) { return std::name(x); }
+NETCL_FUNCTION(erf)
+NETCL_FUNCTION(erfc)
+NETCL_FUNCTION(exp)
+NETCL_FUNCTION(expm1)
+NETCL_FUNCTION(log1p)
+NETCL_FUNCTION(tanh)
+#undef NETCL_FUNCTION
 
 template <class V>
 V rsqrt(V x) {

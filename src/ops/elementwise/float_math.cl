@@ -61,7 +61,8 @@ FUNCTION FV FN(tanh)(FV x) {
 FUNCTION FV FN(log1p)(FV x) {
   const FV u = x + (FV)1.0f;
   const FV cut = x - (u - (FV)1.0f);
-  const IV above = AS_IV(u) - 0x3f3504f3, e = above >> 23, least = e > (IV)126 ? (IV)126 : e;
+  const IV above = AS_IV(MAGNITUDE(u)) - 0x3f3504f3, e = above >> 23,
+           least = e > (IV)126 ? (IV)126 : e;
   const FV k = FLOATS_OF(e);
   const FV f = FMA(cut, POWER_OF_TWO(-least), AS_FV((above & 0x007fffff) + 0x3f3504f3) - (FV)1.0f);
   FV p = FMA((FV)-7.646038e-2f, f, (FV)1.2779088e-1f);
