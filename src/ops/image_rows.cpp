@@ -29,10 +29,15 @@ ImageShares share_image_rows(const ExtendedDeviceProfile& profile, std::int64_t 
   return shares;
 }
 
+std::int64_t image_row_lanes(const ExtendedDeviceProfile& profile, DType dtype) {
+  const auto compute = compute_dtype(dtype);
+  return std::min(unit_lanes(profile, compute),
+                  kVectorBytes / static_cast<std::int64_t>(size_of(compute)));
+}
+
 std::string image_row_macros(const ExtendedDeviceProfile& profile, DType dtype) {
   const auto compute = compute_dtype(dtype);
-  const auto lanes = std::min(unit_lanes(profile, compute),
-                              kVectorBytes / static_cast<std::int64_t>(size_of(compute)));
+  const auto lanes = image_row_lanes(profile, dtype);
   const auto mask = compute == DType::float64 ? "long" : "int";
   std::vector<std::string> picked, numbers;
   for (std::int64_t l = 0; l < lanes; ++l) {
@@ -42,6 +47,7 @@ std::string image_row_macros(const ExtendedDeviceProfile& profile, DType dtype) 
   auto text = t_and_acc(dtype) + vector_macros(dtype, lanes) +
               define("PLACESV", fmt::format("int{}", lanes)) + define("MASK", mask) +
               define("MASKV", fmt::format("{}{}", mask, lanes)) +
+              define("AS_MASK(v)", fmt::format("convert_{}{}(v)", mask, lanes)) +
               define("LANES", fmt::format("(({}{})({}))", mask, lanes, join(numbers, ", "))) +
               define("PICK(v, at)", fmt::format("((ACCV)({}))", join(picked, ", ")));
   const auto type =

@@ -2,10 +2,10 @@
 // `strip` columns of the result, and takes one axis after the other. The forward kernel brings a
 // row of x to its new width once for all rows that read it; the gradient adds up the rows that read
 // one before it brings the sum to its width. Where columns lie is found once per work-item.
-// Defines: those of image_row_macros, BILINEAR, ALIGN (0 or 1), WIDER (forward: rows do not become
-// shorter), DOUBLED (backward: they were twice as long), STRIP and SPAN, the most columns of the
-// result and of the gradient.
-// device(upsample_rows, upsample_backward_rows): CPU
+// Defines: those of image_row_macros, BILINEAR, ALIGN (0 or 1), DOUBLED (backward: rows were twice
+// as long), NEAR: in how many vectors what VEC neighbours are made of lies, 0 for more than two,
+// TAPS, the most outputs that read a column then, STRIP and SPAN, the most columns of the result
+// and of the gradient. device(upsample_rows, upsample_backward_rows): CPU
 
 // The gradient's terms.
 #if BILINEAR
@@ -17,6 +17,22 @@
 
 typedef PLACESV __attribute__((aligned(sizeof(int)))) loose_places;
 #define PLACES_OF(p) (*(loose_places*)(p))
+
+#if NEAR
+// The elements of p at these places, in order from 0 on, in NEAR vectors. (Places
+// that are masked, not limited, would be read one by one.)
+ACCV pick(ACC* p, PLACESV at) {
+  const ACCV low = LANES_OF(p);
+#if NEAR == 2
+  const ACCV high = LANES_OF(p + VEC);
+  const PLACESV in_low = min(at, VEC - 1), in_high = max(at - VEC, 0);
+  const ACCV one = PICK(low, in_low), two = PICK(high, in_high);
+  return AS_MASK(at >= VEC) ? two : one;
+#else
+  return PICK(low, at);
+#endif
+}
+#endif
 
 // Output o lies at scaled(o) / divisor of the input: exact, and in order.
 int divisor(int to) {
@@ -43,8 +59,8 @@ typedef struct {
 #if BILINEAR
   ACC rest[STRIP + VEC];  // how much the next one counts
 #endif
-#if WIDER
-  ACC part[STRIP + 4 * VEC];  // the columns of x that are read, from part[VEC] on
+#if NEAR
+  ACC part[(2 * NEAR - 1) * STRIP + 6 * VEC];  // the columns of x that are read, from part[VEC] on
 #endif
 } Columns;
 
@@ -57,9 +73,8 @@ void find_columns(Columns* to, int begin, int n, int W, int OW) {
     to->rest[i] = (ACC)(at - low * by) / (ACC)by;
 #endif
   }
-#if WIDER
-  // Whole vectors; the places in one count from its first.
-  for (int i = n; i < n + VEC; ++i) {
+#if NEAR
+  for (int i = n; i < n + VEC; ++i) {  // whole vectors
     to->low[i] = to->low[n - 1];
 #if BILINEAR
     to->rest[i] = (ACC)0;
@@ -70,7 +85,7 @@ void find_columns(Columns* to, int begin, int n, int W, int OW) {
 
 // A row of x with the width of the result.
 void widen(__global const T* x, int W, Columns* columns, ACC* to, int n) {
-#if WIDER
+#if NEAR
   const int base = columns->low[0], end = min(columns->low[n - 1] + 2, W);
   ACC* part = columns->part + VEC;
   if (W < VEC) {
@@ -86,12 +101,11 @@ void widen(__global const T* x, int W, Columns* columns, ACC* to, int n) {
     const int first = columns->low[i];
     const PLACESV at = PLACES_OF(columns->low + i) - first;
     ACC* here = part + first - base;
-    const ACCV low = LANES_OF(here);
 #if BILINEAR
-    const ACCV next = LANES_OF(here + 1), rest = LANES_OF(columns->rest + i);
-    LANES_OF(to + i) = PICK(low, at) * ((ACC)1 - rest) + PICK(next, at) * rest;
+    const ACCV rest = LANES_OF(columns->rest + i);
+    LANES_OF(to + i) = pick(here, at) * ((ACC)1 - rest) + pick(here + 1, at) * rest;
 #else
-    LANES_OF(to + i) = PICK(low, at);
+    LANES_OF(to + i) = pick(here, at);
 #endif
   }
 #else
@@ -177,9 +191,13 @@ ACC weight(int d, int by, int is_last) {
 #endif
 }
 
+// The outputs that read the columns of the result, from the first that reads any on.
 typedef struct {
-  int first[STRIP], count[STRIP];  // of the outputs that read a column
-#if BILINEAR
+  int first[STRIP + VEC];
+#if NEAR
+  ACC weights[TAPS][STRIP + VEC];  // 0 where there are fewer
+#else
+  int count[STRIP];
   ACC weights[2 * SPAN];  // of these, one column after the other
 #endif
 } Readers;
@@ -187,17 +205,30 @@ typedef struct {
 void find_readers(Readers* to, int begin, int n, int W, int OW) {
   const int by = divisor(OW), origin = first_from(BEFORE(begin, by), W, OW);
   int o = origin, taken = 0;
+#if NEAR
+  for (int t = 0; t < TAPS; ++t)
+    for (int i = 0; i < n + VEC; ++i) to->weights[t][i] = (ACC)0;
+#endif
   for (int i = 0; i < n; ++i) {
     const int w = begin + i, limit = BEFORE(w, by), behind = BEHIND(w, by);
     while (o < OW && scaled(o, W, OW) < limit) ++o;
-    int end = o;
-    for (; end < OW && scaled(end, W, OW) < behind; ++end) {
-#if BILINEAR
-      to->weights[taken++] = weight(scaled(end, W, OW) - w * by, by, w == W - 1);
+    int count = 0;
+    for (; o + count < OW && scaled(o + count, W, OW) < behind; ++count) {
+      const ACC share = weight(scaled(o + count, W, OW) - w * by, by, w == W - 1);
+#if NEAR
+      to->weights[count][i] = share;
+#else
+      to->weights[taken++] = share;
 #endif
     }
-    to->first[i] = o - origin, to->count[i] = end - o;
+    to->first[i] = o - origin;
+#if !NEAR
+    to->count[i] = count;
+#endif
   }
+#if NEAR
+  for (int i = n; i < n + VEC; ++i) to->first[i] = to->first[n - 1];
+#endif
 }
 
 ACC narrow_one(ACC* sum, int count, ACC* weights) {
@@ -207,14 +238,24 @@ ACC narrow_one(ACC* sum, int count, ACC* weights) {
 }
 
 // The sums of a row with the width of the result.
+#if NEAR
 void narrow(ACC* sum, Readers* readers, ACC* to, int begin, int n, int W) {
-  int taken = 0;
-#if BILINEAR
-  ACC* weights = readers->weights;
-#else
-  ACC* weights = sum;
-#endif
-#if DOUBLED
+  for (int i = 0; i < n; i += VEC) {
+    const int first = readers->first[i];
+    const PLACESV at = PLACES_OF(readers->first + i) - first;
+    ACCV all = (ACCV)(ACC)0;
+    // Without a loop: picked places that do not change in it would be taken apart before it.
+#pragma unroll
+    for (int t = 0; t < TAPS; ++t) {
+      const ACCV v = pick(sum + first + t, at), w = LANES_OF(readers->weights[t] + i);
+      // Not multiplied by 0, as in upsample.cl.
+      all += w == (ACCV)(ACC)0 ? w : TERM(v, w);
+    }
+    LANES_OF(to + i) = all;
+  }
+}
+#elif DOUBLED
+void narrow(ACC* sum, Readers* readers, ACC* to, int begin, int n, int W) {
 #if BILINEAR
   // Away from the edge the sums begin with what lies before the first column's own.
   const int skip = begin == 0 ? 0 : 1;
@@ -238,20 +279,25 @@ void narrow(ACC* sum, Readers* readers, ACC* to, int begin, int n, int W) {
   }
 #if BILINEAR
   // The columns on the edge have other weights.
-  if (begin == 0) to[0] = narrow_one(sum, readers->count[0], weights);
+  int taken = 0;
+  if (begin == 0) to[0] = narrow_one(sum, readers->count[0], readers->weights);
   if (begin + n == W) {
     for (int i = 0; i + 1 < n; ++i) taken += readers->count[i];
-    to[n - 1] = narrow_one(sum + readers->first[n - 1], readers->count[n - 1], weights + taken);
-  }
-#endif
-#else
-  for (int i = 0; i < n; ++i) {
-    const int count = readers->count[i];
-    to[i] = narrow_one(sum + readers->first[i], count, weights + taken);
-    taken += count;
+    to[n - 1] =
+        narrow_one(sum + readers->first[n - 1], readers->count[n - 1], readers->weights + taken);
   }
 #endif
 }
+#else
+void narrow(ACC* sum, Readers* readers, ACC* to, int begin, int n, int W) {
+  int taken = 0;
+  for (int i = 0; i < n; ++i) {
+    const int count = readers->count[i];
+    to[i] = narrow_one(sum + readers->first[i], count, readers->weights + taken);
+    taken += count;
+  }
+}
+#endif
 
 __kernel void upsample_backward_rows(__global const T* dy, __global T* dx, long8 at, int rows,
                                      int H, int W, int OH, int OW, int strip, int block) {
@@ -261,7 +307,7 @@ __kernel void upsample_backward_rows(__global const T* dy, __global T* dx, long8
   find_readers(&readers, begin, n, W, OW);
   const int low = first_from(BEFORE(begin, divisor(OW)), W, OW);
   const int span = first_from(BEHIND(begin + n - 1, divisor(OW)), W, OW) - low;
-  ACC sums[SPAN + 5 * VEC], last[VEC], to[STRIP + VEC];
+  ACC sums[SPAN + 6 * VEC + TAPS], last[VEC], to[STRIP + VEC];
   ACC* sum = sums + VEC;
   int plane = row / H, h = row - plane * H;
   const int by = divisor(OH);

@@ -10,11 +10,28 @@ constexpr const char* kPath = "ops/resize/upsample_rows.cl";
 constexpr std::int64_t kStrip = 512;            // columns of a result
 constexpr std::int64_t kSpan = 2 * kStrip + 8;  // columns of a gradient that these may read
 
+// Outputs lie `from` / `to` inputs apart.
+struct Steps {
+  std::int64_t from, to;
+  explicit Steps(const ResizeAxis& axis) : from(axis.from), to(axis.to) {
+    if (axis.align && axis.from > 1) --from, --to;
+  }
+};
+
 // At most so many outputs read `strip` neighbours.
 std::int64_t readers(const ResizeAxis& axis, std::int64_t strip) {
-  const bool ends_meet = axis.align && axis.from > 1;
-  const auto from = ends_meet ? axis.from - 1 : axis.from, to = ends_meet ? axis.to - 1 : axis.to;
-  return std::min((strip + 1) * to / from + 2, axis.to);
+  const Steps steps(axis);
+  return std::min((strip + 1) * steps.to / steps.from + 2, axis.to);
+}
+
+// In how many vectors of `lanes` what as many neighbours of the result are made of lies; 0 for more
+// than two.
+std::int64_t vectors_near(const ResizeAxis& axis, bool is_backward, std::int64_t lanes) {
+  const Steps steps(axis);
+  const auto step = is_backward ? steps.to : steps.from, of = is_backward ? steps.from : steps.to;
+  for (std::int64_t vectors = 1; vectors <= 2; ++vectors)
+    if ((lanes - 1) * step <= (vectors * lanes - 1) * of) return vectors;
+  return 0;
 }
 
 // How many columns a work-item owns; 0 where so many outputs read one that their sums have no room.
@@ -23,6 +40,13 @@ std::int64_t strip_of(const ResizeAxis& columns, bool is_backward) {
   auto strip = std::min(kStrip, columns.from);
   while (strip > 0 && readers(columns, strip) > kSpan) strip /= 2;
   return strip;
+}
+
+// At most so many outputs read one input.
+std::int64_t taps_of(const ResizeAxis& axis) {
+  const Steps steps(axis);
+  const auto apart = (axis.bilinear ? 2 : 1) * steps.to;
+  return std::max<std::int64_t>(static_cast<std::int64_t>(ceil_div(apart, steps.from)), 1);
 }
 
 std::string declines(const OpCall& call, bool bilinear, bool is_backward,
@@ -37,15 +61,17 @@ void enqueue(const OpCall& call, bool bilinear, bool is_backward) {
   const auto& profile = device_profile(call.queue);
   const auto [planes, rows, columns] = ResizedImages::of(call, bilinear, is_backward);
   const auto dtype = call.dtype();
-  const bool wider = !is_backward && columns.to >= columns.from;
   const bool doubled = is_backward && !columns.align && columns.to == 2 * columns.from;
+  const auto near =
+      doubled ? 0 : vectors_near(columns, is_backward, image_row_lanes(profile, dtype));
+  const auto taps = is_backward && near > 0 ? taps_of(columns) : 0;
   const auto kernel = op_kernel(
       call.queue,
       KernelKey(kPath, is_backward ? "upsample_backward_rows" : "upsample_rows",
-                {static_cast<std::int64_t>(dtype), bilinear, columns.align, wider, doubled}),
+                {static_cast<std::int64_t>(dtype), bilinear, columns.align, doubled, near, taps}),
       [&] {
         return image_row_macros(profile, dtype) + define("BILINEAR", bilinear) +
-               define("ALIGN", columns.align) + define("WIDER", wider) +
+               define("ALIGN", columns.align) + define("NEAR", near) + define("TAPS", taps) +
                define("DOUBLED", doubled) + define("STRIP", kStrip) + define("SPAN", kSpan);
       });
   const auto strip = strip_of(columns, is_backward);
