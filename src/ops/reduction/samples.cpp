@@ -83,6 +83,14 @@ std::vector<OpSample> special_samples(const ReductionInfo& info) {
   columns.attributes = attributes_of(info, {0}, false);
   samples.push_back(columns);
   if (info.needs_elements()) {
+    // NaN at one of many places, each in a row of its own, and everywhere.
+    SampleInput rare{{24, 700}, Fill::values};
+    for (std::int64_t i = 0; i < 24 * 700; ++i) {
+      const auto row = i / 700, at = i % 700;
+      const bool is_nan = row == 23 ? at % 3 == 0 : at == row * 31;
+      rare.values.push_back(is_nan ? std::nan("") : static_cast<double>(i * 37 % 101) - 50);
+    }
+    samples.push_back({"rare_nan", {rare}, attributes_of(info, {1}, false), false, kFloats});
     samples.push_back({"ties_between",
                        {{{3, 37, 83}, Fill::integers, -2, 2}},
                        attributes_of(info, {1}, false),
