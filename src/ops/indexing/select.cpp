@@ -47,8 +47,9 @@ void enqueue(const OpCall& call, const Tensor& x, const Tensor& indices, const P
       .enqueue(call.queue, kernel, WorkSize(rounded_up(y.numel(), local)), WorkSize(local));
 }
 
-// Of a work-item on a CPU, in elements: a start costs less than copying so many.
-constexpr std::int64_t kPart = 8192;
+// Elements of a work-item on a CPU: a start costs less than the least, and the most leaves enough
+// of them for all cores to end together.
+constexpr std::int64_t kLeastPart = 4096, kMostPart = 32768, kPartsPerUnit = 8;
 constexpr std::int64_t kLeastRun = 16;  // bytes; shorter rows are copied element by element
 
 void enqueue_rows(const OpCall& call, const Tensor& x, const Tensor& indices, const Pick& pick) {
@@ -70,9 +71,11 @@ void enqueue_rows(const OpCall& call, const Tensor& x, const Tensor& indices, co
                          define("LONGEST", longest) + define("STREAMS", streams);
                 });
   const auto rows = pick.x.outer * pick.count;
-  const auto piece = runs ? std::min(inner, kPart * 4) : inner;
+  const auto units = std::max<std::int64_t>(profile.compute_units, 1);
+  const auto part = std::clamp(rows * inner / (kPartsPerUnit * units), kLeastPart, kMostPart);
+  const auto piece = runs ? std::min(inner, kMostPart) : inner;
   const auto pieces = static_cast<std::int64_t>(ceil_div(inner, piece));
-  const auto rows_per_item = std::clamp<std::int64_t>(kPart / piece, 1, rows);
+  const auto rows_per_item = std::clamp<std::int64_t>(part / piece, 1, rows);
   const auto items = static_cast<std::int64_t>(ceil_div(rows, rows_per_item)) * pieces;
   const auto bad = Tensor::empty(call.queue, Shape{items}, DType::int32);
   OpArgs()
