@@ -91,18 +91,16 @@ bool run_columns(const char* kernel_name, const OpCall& call, const RowPlan& pla
   // them.
   const auto most = std::clamp<std::int64_t>(
       std::max(kNearBytes / bytes, std::min(kNarrow, room / bytes)), 1, kWidest);
-  const auto vectors = static_cast<std::int64_t>(ceil_div(plan.inner, vec));
-  // At least a vector each: the second of 17 neighbours' would be nearly empty.
-  const auto strips = std::clamp<std::int64_t>(plan.inner / vec, 1,
-                                               static_cast<std::int64_t>(ceil_div(vectors, most)));
-  const auto width = static_cast<std::int64_t>(ceil_div(ceil_div(plan.inner, strips), vec));
+  const auto whole = std::max<std::int64_t>(plan.inner / vec, 1);
+  const auto strips = static_cast<std::int64_t>(ceil_div(whole, most));
+  const auto width =
+      static_cast<std::int64_t>(ceil_div(whole, strips)) + (plan.inner > whole * vec ? 1 : 0);
   OpArgs args;
   for (const auto& input : call.inputs) args.tensor(input);
   args.tensor(call.outputs[0]).value(plan.outer).value(plan.n).value(plan.inner).value(strips);
   args.value(static_cast<std::int32_t>(width * vec));
   args.value(KernelArg::local(static_cast<std::size_t>(bytes * width)));
-  const auto kernel =
-      vector_kernel(call.queue, kColumnPath, kernel_name, call.dtype(), 0, define("MOST", kWidest));
+  const auto kernel = vector_kernel(call, kColumnPath, kernel_name, 0, define("MOST", kWidest + 1));
   enqueue_blocks(call.queue, kernel, std::move(args),
                  {plan.outer * strips, plan.n * width * vec, 1});
   return true;

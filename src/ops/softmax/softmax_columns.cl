@@ -11,18 +11,20 @@
 typedef ACCV __attribute__((aligned(sizeof(ACC)))) loose_lanes;
 #define KEPT(kept, i, c) (*(__local loose_lanes*)((kept) + (i)*wide + (c)*VEC))
 
-// The strips of an entry of outer share its columns evenly. Of the vectors of one the last overlaps
-// the one before it; only with inner < VEC it has fewer than VEC columns.
+// The strips of an entry of outer share its whole vectors evenly; the last one has the columns that
+// fill no vector too, as a vector that overlaps the one before it. Only with inner < VEC there are
+// fewer than VEC columns.
 #define FOR_STRIPS                                      \
   long id = (long)get_global_id(0) * block;             \
   const long last_id = min(outer * strips, id + block); \
   for (; id < last_id; ++id)
-#define PLACE_STRIP                                                \
-  const long o = id / strips, strip = id - o * strips;             \
-  const long first = strip * inner / strips;                       \
-  const int columns = (int)((strip + 1) * inner / strips - first); \
-  const int vectors = (columns + VEC - 1) / VEC;                   \
+#define PLACE_STRIP                                                                 \
+  const long o = id / strips, strip = id - o * strips, whole = inner / VEC;         \
+  const long first = strip * whole / strips * VEC;                                  \
+  const long end = strip + 1 < strips ? (strip + 1) * whole / strips * VEC : inner; \
+  const int columns = (int)(end - first), vectors = (columns + VEC - 1) / VEC;      \
   const long start = o * n * inner + first
+
 #define FOR_COLUMNS(c) for (int c = 0; c < vectors; ++c)
 #define COLUMN(c) min((c)*VEC, columns - VEC)
 
@@ -36,7 +38,16 @@ void keep(__global const T* p, __local ACC* kept, long n, long inner, int column
   }
 }
 
-// The result at element i of vector c, an expression.
+// The result at element i of vector c, an expression; with PAST_CACHES past the caches.
+#if defined(PAST_CACHES) && defined(SAME)
+#define STORE_COLUMN(to, c, result)                                        \
+  if ((size_t)(to) % (VEC * sizeof(T)) == 0 && ((c) + 1) * VEC <= columns) \
+    STREAM(result, (__global ACCV*)((to) + (c)*VEC));                      \
+  else                                                                     \
+    STOREV(to, COLUMN(c), (result))
+#else
+#define STORE_COLUMN(to, c, result) STOREV(to, COLUMN(c), (result))
+#endif
 #define STORE_STRIP(p, result)                        \
   for (long i = 0; i < n; ++i) {                      \
     __global T* to = (p) + i * inner;                 \
@@ -44,7 +55,7 @@ void keep(__global const T* p, __local ACC* kept, long n, long inner, int column
       const int c = 0;                                \
       store_few(result, to, columns);                 \
     } else {                                          \
-      FOR_COLUMNS(c) STOREV(to, COLUMN(c), (result)); \
+      FOR_COLUMNS(c) { STORE_COLUMN(to, c, result); } \
     }                                                 \
   }
 
