@@ -5,14 +5,17 @@
 
 #define WORDS_OF_BLOCKS (4 * BLOCKS)
 #if BLOCKS == 8
-typedef ulong8 blocks_t;
-#define BLOCK_LANES ((ulong8)(0, 1, 2, 3, 4, 5, 6, 7))
-#define STORE_WORDS(v, j, p) vstore16(as_uint16(v), j, p)
+#define PAIR_WORDS 16
+#define BLOCK_LANES ((blocks_t)(0, 1, 2, 3, 4, 5, 6, 7))
 #else
-typedef ulong4 blocks_t;
-#define BLOCK_LANES ((ulong4)(0, 1, 2, 3))
-#define STORE_WORDS(v, j, p) vstore8(as_uint8(v), j, p)
+#define PAIR_WORDS 8
+#define BLOCK_LANES ((blocks_t)(0, 1, 2, 3))
 #endif
+#define GLUE_WORDS_(a, b) a##b
+#define GLUE_WORDS(a, b) GLUE_WORDS_(a, b)
+typedef GLUE_WORDS(ulong, BLOCKS) blocks_t;
+#define STORE_WORDS(v, j, p) \
+  GLUE_WORDS(vstore, PAIR_WORDS)(GLUE_WORDS(as_uint, PAIR_WORDS)(v), j, p)
 #define LOWER_WORDS(x) ((x) & (blocks_t)0xffffffffUL)
 
 // Words 4 * first ... 4 * (first + BLOCKS) - 1.
