@@ -14,8 +14,9 @@ void enqueue_cpu_copy(const Queue& queue, DType dtype, std::span<const LoopAxis>
                       const Buffer& to, std::int64_t to_offset, const Buffer& from,
                       std::int64_t from_offset);
 
-// With less than so many bytes a command of the driver's own, which works on one core, ends sooner.
-inline constexpr std::size_t kWorthCores = 1 << 18;
+// With less than so many bytes a command of the driver's own, which works on one core, loses too
+// little to compile a kernel for.
+inline constexpr std::size_t kWorthCores = 2 << 20;
 
 // `pattern_bytes` divides eight.
 void enqueue_cpu_fill(const Queue& queue, const Buffer& buffer, std::size_t offset,
