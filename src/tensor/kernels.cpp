@@ -43,6 +43,13 @@ const char* opaque_type(DType dtype) {
   }
 }
 
+std::int64_t cpu_part(std::int64_t count, const ExtendedDeviceProfile& profile) {
+  // Steps of all kernels, and eight parts for each core where there is enough to do.
+  constexpr std::int64_t kStep = 64, kLeast = 1024, kMost = 16384;
+  const std::int64_t parts = 8 * std::max<std::int64_t>(profile.compute_units, 1);
+  return std::clamp((count / parts + kStep - 1) / kStep * kStep, kLeast, kMost);
+}
+
 KernelAxes::KernelAxes(std::span<const LoopAxis> axes) {
   for (std::size_t i = 0; i < axes.size(); ++i) {
     const auto& axis = axes[axes.size() - 1 - i];
@@ -79,8 +86,8 @@ void enqueue_copy(const Queue& queue, const ElementLaunch& launch, const KernelA
 
 namespace {
 
-// The tiles of a copy on CPUs: cuts of axis 0, along which the target is walked, and of axis 1.
-struct CopyTiles {
+// The tiles of a cast on CPUs: cuts of axis 0, along which the target is walked, and of axis 1.
+struct CastTiles {
   struct alignas(32) Tile {
     std::int64_t size[2], count[2];
   };
@@ -89,9 +96,12 @@ struct CopyTiles {
   Tile tile{};
   std::uint64_t count;
 
-  // Shorter runs than `least_run` are elements that lie anywhere.
-  CopyTiles(std::span<const LoopAxis> of, std::int64_t least_run);
+  // Runs are cut into pieces of `run` elements.
+  CastTiles(std::span<const LoopAxis> of, std::int64_t run);
 };
+
+// Shorter ones with gaps between them are elements that lie anywhere.
+constexpr std::int64_t kLeastRun = 32;
 
 bool is_run(std::span<const LoopAxis> axes) {
   return !axes.empty() && axes.back().to == 1 && axes.back().from == 1;
@@ -111,11 +121,11 @@ std::vector<LoopAxis> tiled_order(std::span<const LoopAxis> axes) {
   return order;
 }
 
-CopyTiles::CopyTiles(std::span<const LoopAxis> of, std::int64_t least_run)
-    : runs(is_run(of) && of.back().size >= least_run), axes(tiled_order(of)) {
-  constexpr std::int64_t kRun = 8192, kSide = 32;
-  const auto most = runs ? kRun : kSide * kSide;  // elements
-  tile.size[0] = std::min(axes.sizes[0], runs ? kRun : kSide);
+CastTiles::CastTiles(std::span<const LoopAxis> of, std::int64_t run)
+    : runs(is_run(of) && (of.size() == 1 || of.back().size >= kLeastRun)), axes(tiled_order(of)) {
+  constexpr std::int64_t kSide = 32;
+  const auto most = runs ? run : kSide * kSide;  // elements
+  tile.size[0] = std::min(axes.sizes[0], runs ? run : kSide);
   tile.size[1] = std::clamp<std::int64_t>(most / tile.size[0], 1, axes.sizes[1]);
   tile.size[0] = std::clamp<std::int64_t>(most / tile.size[1], 1, axes.sizes[0]);
   for (int i = 0; i < 2; ++i) tile.count[i] = (axes.sizes[i] + tile.size[i] - 1) / tile.size[i];
@@ -124,7 +134,7 @@ CopyTiles::CopyTiles(std::span<const LoopAxis> of, std::int64_t least_run)
 }
 
 void enqueue_tiles(const Queue& queue, const std::shared_ptr<detail::KernelState>& kernel,
-                   const CopyTiles& tiles, const Buffer& to, std::int64_t to_offset,
+                   const CastTiles& tiles, const Buffer& to, std::int64_t to_offset,
                    const Buffer& from, std::int64_t from_offset) {
   enqueue_elements(queue, {kernel, 1, 1}, tiles.count, from, to, tiles.count, to_offset,
                    from_offset, KernelArg::by_value(tiles.axes.sizes, sizeof tiles.axes.sizes),
@@ -138,24 +148,26 @@ void enqueue_tiles(const Queue& queue, const std::shared_ptr<detail::KernelState
 void enqueue_cast_tiles(const Queue& queue, DType to_type, DType from_type,
                         std::span<const LoopAxis> axes, const Buffer& to, std::int64_t to_offset,
                         const Buffer& from, std::int64_t from_offset) {
-  // A contiguous run has no gaps to be walked over, however short it is.
-  const CopyTiles tiles(axes, axes.size() == 1 ? 1 : 32);
+  const auto& profile = device_profile(queue);
+  std::int64_t count = 1;
+  for (const auto& axis : axes) count *= axis.size;
+  const CastTiles tiles(axes, cpu_part(count, profile));
+  // Past the last cache goes what it does not keep anyway, and a result that would push out the
+  // larger source.
+  const auto bytes = static_cast<std::uint64_t>(count) * (size_of(to_type) + size_of(from_type));
+  const auto cache = profile.global_mem_cache_size;
+  const bool streams =
+      bytes > cache || (bytes > cache / 2 && size_of(to_type) < size_of(from_type));
   // The short types are computed in float or int. Sixteen of the long ones are two vectors anyway.
   const auto widest = std::max<std::size_t>({size_of(to_type), size_of(from_type), 4});
-  const auto lanes = std::min<std::int64_t>(64, detail::max_vector_bytes(device_profile(queue))) /
+  const auto lanes = std::min<std::int64_t>(64, detail::max_vector_bytes(profile)) /
                      static_cast<std::int64_t>(widest);
   const auto kernel = builtin_kernel(
       queue, "tensor/kernels/cast_tiles.cl", "cast_tiles",
       {fmt::format("SRC_{}", name_of(from_type)), fmt::format("DST_{}", name_of(to_type)),
-       fmt::format("VEC={}", lanes), fmt::format("RUNS={}", tiles.runs ? 1 : 0)});
+       fmt::format("VEC={}", lanes), fmt::format("STREAMS={}", streams ? 1 : 0),
+       fmt::format("RUNS={}", tiles.runs ? 1 : 0)});
   enqueue_tiles(queue, kernel, tiles, to, to_offset, from, from_offset);
-}
-
-std::int64_t random_part(std::int64_t count, const ExtendedDeviceProfile& profile) {
-  // Steps of all kernels, and eight parts for each core where there is enough to do.
-  constexpr std::int64_t kStep = 64, kLeast = 1024, kMost = 16384;
-  const std::int64_t parts = 8 * std::max<std::int64_t>(profile.compute_units, 1);
-  return std::clamp((count / parts + kStep - 1) / kStep * kStep, kLeast, kMost);
 }
 
 ElementKernel random_kernel(DType dtype, Distribution distribution) {
@@ -185,7 +197,7 @@ void enqueue_random_runs(const Queue& queue, const Buffer& to, DType dtype, std:
                                  fmt::format("VEC={}", bytes / 4)});
   const auto kernel =
       builtin_kernel(queue, "tensor/kernels/random_runs.cl", "random_runs", defines);
-  const auto part = random_part(count, profile);
+  const auto part = cpu_part(count, profile);
   const ElementLaunch launch{kernel, 1, 1};
   enqueue_elements(queue, launch, static_cast<std::uint64_t>((count + part - 1) / part), to, count,
                    seed, part);

@@ -42,8 +42,8 @@ ElementKernel random_kernel(DType dtype, Distribution distribution);
 std::uint64_t random_blocks(DType dtype, std::int64_t count);
 void enqueue_random(const Queue& queue, const ElementLaunch& launch, const Buffer& to, DType dtype,
                     std::int64_t count, std::uint64_t seed);
-// How many elements of a stream a work-item of a CPU owns, in kernels that make many at a time.
-std::int64_t random_part(std::int64_t count, const ExtendedDeviceProfile& profile);
+// How many elements a work-item of a CPU owns, in kernels that take many at a time.
+std::int64_t cpu_part(std::int64_t count, const ExtendedDeviceProfile& profile);
 // The same numbers on CPUs, in vectors.
 void enqueue_random_runs(const Queue& queue, const Buffer& to, DType dtype, std::int64_t count,
                          std::uint64_t seed, Distribution distribution);

@@ -122,5 +122,24 @@ TEST(Cast, ViewsAndOddSizes) {
   });
 }
 
+// More than caches keep, which CPUs write past them where the target lies at whole vectors.
+TEST(Cast, LargeOnesWhereverTheyLie) {
+  constexpr std::int64_t kCount = 6'000'001;
+  const auto made = [](const Queue& queue, std::int64_t offset, DType dtype) {
+    const auto x = Tensor::random(queue, {kCount}, 5, Distribution::normal);
+    const auto y = Tensor::from_shape(queue, {kCount}, dtype);
+    y.narrow(0, offset, kCount - offset).copy_from(x.narrow(0, 0, kCount - offset));
+    return y.narrow(0, offset, kCount - offset).to_host();
+  };
+  const auto cpu = manager().default_device("cpu").queue;
+  test::on_every_device([&](const Queue& queue) {
+    for (const std::int64_t offset : {0, 3}) {
+      const auto expected = made(cpu, offset, DType::float16);
+      const auto got = made(queue, offset, DType::float16);
+      ASSERT_EQ(std::memcmp(got.data(), expected.data(), got.nbytes()), 0) << offset;
+    }
+  });
+}
+
 }  // namespace
 }  // namespace netcl

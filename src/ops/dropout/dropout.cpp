@@ -121,7 +121,7 @@ void enqueue_vectors(const OpCall& call, const VariantRun&) {
       [&] { return vectors_prologue(dtype, lanes, blocks); });
   const auto p = call.attributes.number("p");
   const auto n = call.outputs[0].numel();
-  const auto part = random_part(n, profile);
+  const auto part = cpu_part(n, profile);
   OpArgs()
       .tensor(call.inputs[0])
       .tensor(call.outputs[0])

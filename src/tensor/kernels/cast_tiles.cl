@@ -1,25 +1,37 @@
 // Copies elements between two strided arrays of different dtypes on CPUs, a tile per work-item:
 // cuts of axis 0, along which dst is walked, and of axis 1, so that whole lines of both are used
 // while they are in the cache. Defines: those of convert_vectors.cl, RUNS (both sides are
-// contiguous along axis 0). tile: as in tile.cl.
+// contiguous along axis 0), STREAMS (runs are written past the caches). tile: as in tile.cl.
 
 #include "tensor/kernels/convert_vectors.cl"
 #include "tensor/kernels/tile.cl"
 
 #define TILE 1024  // elements, at most, of a tile without RUNS
 
+#if STREAMS && defined(__has_builtin)
+#if __has_builtin(__builtin_nontemporal_store)
+#define STREAM_DSTS(v, p) __builtin_nontemporal_store(v, (__global DSTS*)(p))
+#endif
+#endif
+
 #if RUNS
 void cast_run(__global const SRC* src, __global DST* dst, int n) {
-  for (int i = 0; i + VEC <= n; i += VEC)
+  int i = 0;
+#ifdef STREAM_DSTS
+  // Vectors that go past the caches must lie at multiples of their size.
+  if (((ulong)dst & (sizeof(DSTS) - 1)) == 0)
+    for (; i + VEC <= n; i += VEC) STREAM_DSTS(converted(LOAD_SRCS(__global, src + i)), dst + i);
+#endif
+  for (; i + VEC <= n; i += VEC)
     STORE_DSTS(converted(LOAD_SRCS(__global, src + i)), __global, dst + i);
   if (n % VEC == 0) return;
   if (n >= VEC) {
     // The rest, and some before it once more.
-    const int i = n - VEC;
+    i = n - VEC;
     STORE_DSTS(converted(LOAD_SRCS(__global, src + i)), __global, dst + i);
     return;
   }
-  for (int i = 0; i < n; ++i) {
+  for (; i < n; ++i) {
     const V x = LOAD_SRC(src, i);
     STORE_DST(dst, i, x);
   }
