@@ -260,11 +260,16 @@ __kernel void reduce_columns(__global const T* x, __global Y* y, __global STATE*
     const long j = left + COLUMN(c);
     if (parts > 1) {
       for (int l = 0; l < VEC; ++l) {
-        STATE s = LANE_OF(all[c], (ACC)rows, l);
+        const STATE s = LANE_OF(all[c], (ACC)rows, l);
+        __global STATE* to = states + (o * parts + part) * inner + j + l;
+        // Field by field: of whole states Mesa 25 writes something else.
 #if defined(KIND_ARGMAX) || defined(KIND_ARGMIN)
-        s.index += first;
+        to->value = s.value, to->index = s.index + first;
+#elif defined(KIND_VAR)
+        to->count = s.count, to->mean = s.mean, to->squares = s.squares;
+#else
+        to->top = s.top, to->sum = s.sum;
 #endif
-        states[(o * parts + part) * inner + j + l] = s;
       }
       continue;
     }

@@ -64,7 +64,8 @@ void enqueue(const OpCall& call, bool bilinear, bool is_backward) {
   const bool doubled = is_backward && !columns.align && columns.to == 2 * columns.from;
   const auto near =
       doubled ? 0 : vectors_near(columns, is_backward, image_row_lanes(profile, dtype));
-  const auto taps = is_backward && near > 0 ? taps_of(columns) : 0;
+  // At least one: the other direction has an array of so many, too, which must not be empty.
+  const auto taps = is_backward && near > 0 ? taps_of(columns) : 1;
   const auto kernel = op_kernel(
       call.queue,
       KernelKey(kPath, is_backward ? "upsample_backward_rows" : "upsample_rows",

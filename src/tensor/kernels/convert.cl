@@ -77,7 +77,9 @@ float narrowed(double x) {
 #define STORE_DST(p, i, x) (p)[i] = convert_double(x)
 #elif defined(DST_int8)
 #define DST char
-#define STORE_DST(p, i, x) (p)[i] = IS_NAN(x) ? (char)0 : convert_char_sat(x)
+// By way of int: Mesa 25's llvmpipe ends the process at convert_char_sat of a float on some
+// processors.
+#define STORE_DST(p, i, x) (p)[i] = IS_NAN(x) ? (char)0 : convert_char_sat(convert_int_sat(x))
 #elif defined(DST_uint8)
 #define DST uchar
 #define STORE_DST(p, i, x) (p)[i] = IS_NAN(x) ? (uchar)0 : convert_uchar_sat(x)
