@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "bench/work.h"
+#include "netcl/jit.h"
 #include "netcl/ops.h"
 
 namespace netcl::bench {
@@ -113,9 +114,10 @@ Work channel_bias(const Queue& queue, const Shape& shape) {
   return work([x = input(queue, shape, 1, kWide), bias] { return ops::add(x, bias); });
 }
 
+// Two ops that compilers join, as the chain is.
 Work where(const Queue& queue, const Shape& shape) {
   const auto x = input(queue, shape, 1, kWide), y = input(queue, shape, 2);
-  return work([=] { return ops::where(ops::gt(x, y), x, y); });
+  return work([joined = jit([=] { return ops::where(ops::gt(x, y), x, y); })] { return joined(); });
 }
 
 Work concat(const Queue& queue, const Shape& shape) {

@@ -50,6 +50,7 @@ class PreciseSleeps {
 };
 
 constexpr double kLongestPause = 10e-3;
+constexpr double kInstant = 20e-6;    // ends sooner than the shortest sleep
 constexpr double kShortWait = 60e-6;  // ends sooner than two threads have woken each other
 
 // What the driver's thread tells the waiting one. Both own it: a wait may be given up.
@@ -94,6 +95,8 @@ void wait_until_complete(const Event& event, double seconds) {
     }
     if (end && calls_back)
       end->wait(seconds > 0 ? std::min(seconds - waited, kLongestPause) : kLongestPause);
+    else if (waited < kInstant)
+      std::this_thread::yield();
     else
       sleep_a_part_of(waited);
   }
