@@ -59,17 +59,31 @@ void pool_one(__global const T* restrict x, __global T* restrict y INDICES, int 
 }
 
 #if VEC
+// PoCL takes vload16 apart into narrow loads here; a vector without alignment stays one. T is ACC.
+typedef ACCV __attribute__((aligned(sizeof(ACC)))) loose_pixels;
+#define LOAD_PIXELS(p, i) (*(__global const loose_pixels*)((p) + (i)))
+
+#if MAX
 // Every SW-th element from x[i] on; for a stride of 2 up to x[i + 2 * VEC - 1] is read.
 #if SW == 1
-#define EVERY(x, i) LOADV(x, i)
+#define EVERY(x, i) LOAD_PIXELS(x, i)
 #else
 ACCV every_second(__global const T* restrict x, int i) {
-  const ACCV low = LOADV(x, i), high = LOADV(x, i + VEC);
+  const ACCV low = LOAD_PIXELS(x, i), high = LOAD_PIXELS(x, i + VEC);
   ACCV both;  // not (ACCV)(low.even, high.even): see even_lanes in ops/lanes.cl
   both.lo = low.even, both.hi = high.even;
   return both;
 }
 #define EVERY(x, i) every_second(x, i)
+#endif
+#else
+// VEC neighbours from x[i] on, each with the KH - 1 elements below it.
+ACCV sum_down(__global const T* restrict x, int i, int width) {
+  ACCV sum = LOAD_PIXELS(x, i);
+#pragma unroll
+  for (int h = 1; h < KH; ++h) sum += LOAD_PIXELS(x, i + h * width);
+  return sum;
+}
 #endif
 
 // VEC windows within the image, the first of which begins at x[from].
@@ -92,9 +106,19 @@ void pool_lanes(__global const T* restrict x, __global T* restrict y INDICES, in
 #else
   ACCV sum = (ACCV)(0);
 #pragma unroll
-  for (int h = 0; h < KH; ++h)
-#pragma unroll
-    for (int w = 0; w < KW; ++w) sum += EVERY(x, from + h * width + w);
+  for (int w = 0; w < KW; w += SW) {
+#if SW == 2
+    // Rows are added before every second element is taken: both halves serve two taps.
+    const ACCV low = sum_down(x, from + w, width), high = sum_down(x, from + w + VEC, width);
+    ACCV even, odd;
+    even.lo = low.even, even.hi = high.even;
+    odd.lo = low.odd, odd.hi = high.odd;
+    sum += even;
+    if (w + 1 < KW) sum += odd;
+#else
+    sum += sum_down(x, from + w, width);
+#endif
+  }
   STORE_LANES(sum / DIVISOR(KH, KW), y);
 #endif
 }
