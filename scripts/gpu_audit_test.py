@@ -122,6 +122,10 @@ class Notes(unittest.TestCase):
         self.assertEqual(notes["device"], {"c": "CPU"})
         self.assertEqual(notes["occupancy"], {"a": "because"})
 
+    def test_a_kernel_for_gpus_with_a_twin_for_cpus(self):
+        notes = {"coalescing": {"a": "neighbours"}, "occupancy": {}, "device": {"a": "CPU", "b": "CPU"}}
+        self.assertEqual(gpu_notes.for_gpus_too(notes)["device"], {"b": "CPU"})
+
     def test_barriers(self):
         def problems(body):
             return gpu_notes.divergent_barriers("__kernel void f(__global float* x, int n) {" + body + "}")

@@ -38,6 +38,13 @@ def read_notes(folder):
     for path in sorted([*folder.rglob("*.cl"), *folder.rglob("*.cpp")]):
         for kind, of in notes_of(path.read_text(encoding="utf-8")).items():
             notes[kind].update(of)
+    return for_gpus_too(notes)
+
+
+def for_gpus_too(notes):
+    """A kernel of the same name in another file, which says how it reads memory, is one for GPUs."""
+    for name in notes["coalescing"]:
+        notes["device"].pop(name, None)
     return notes
 
 
