@@ -31,15 +31,7 @@ typedef ACCV __attribute__((aligned(sizeof(ACC)))) loose_lanes;
 #define FETCH_TO_WRITE(p)
 #define FETCH_NEAR(p)
 #endif
-// Past the caches, where the compiler has such stores; p must be a multiple of the vector's size.
-#ifdef __has_builtin
-#if __has_builtin(__builtin_nontemporal_store)
-#define STREAM(v, p) __builtin_nontemporal_store(v, p)
-#endif
-#endif
-#ifndef STREAM
-#define STREAM(v, p) (*(p) = (v))
-#endif
+#include "tensor/kernels/stream.cl"
 
 #ifdef BITSV
 // All bits of the lanes [begin, end), none of the others.

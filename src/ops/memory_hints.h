@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/format.h"
+#include "device/caches.h"
 #include "netcl/capabilities.h"
 #include "netcl/tensor.h"
 
@@ -84,10 +85,7 @@ inline std::uint64_t bytes_of(std::span<const Tensor> tensors) {
   return bytes;
 }
 
-// Operands that do not stay in the last cache for the next op anyway need not pass through it.
-inline bool outgrow_caches(std::uint64_t bytes, const ExtendedDeviceProfile& profile) {
-  return bytes > profile.global_mem_cache_size / 2;
-}
+using detail::outgrow_caches;
 
 // Whether a CPU gains when kernels ask for arrays ahead. AMD's fetch them soon enough by
 // themselves, and are slower with requests between the loads.

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "base/format.h"
+#include "device/caches.h"
 #include "device/driver_limits.h"
 #include "device/vector_unit.h"
 #include "kernel/builtin.h"
@@ -82,11 +83,6 @@ std::int64_t elements_of(const Order& order) {
   return count;
 }
 
-// What does not stay in the last cache for the next op anyway need not pass through it.
-bool outgrows_caches(std::int64_t bytes, const ExtendedDeviceProfile& profile) {
-  return static_cast<std::uint64_t>(bytes) > profile.global_mem_cache_size / 2;
-}
-
 // Bytes of a work-item that goes through memory from one end to the other.
 std::int64_t part_of(std::int64_t bytes, const ExtendedDeviceProfile& profile) {
   const std::int64_t parts = kPartsPerUnit * std::max<std::int64_t>(profile.compute_units, 1);
@@ -98,7 +94,8 @@ std::string longest_define(const ExtendedDeviceProfile& profile) {
 }
 
 std::string streams_define(std::int64_t bytes, const ExtendedDeviceProfile& profile) {
-  return fmt::format("STREAMS={}", outgrows_caches(bytes, profile) ? 1 : 0);
+  return fmt::format("STREAMS={}",
+                     detail::outgrow_caches(static_cast<std::uint64_t>(bytes), profile) ? 1 : 0);
 }
 
 void copy_runs(const Queue& queue, std::int64_t size, Order order, const Buffer& to,
